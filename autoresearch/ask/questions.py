@@ -34,7 +34,7 @@ from autoresearch.ask.requests import (
     OneRecord,
     PathOf,
     ProgressOf,
-    Records,
+    RecordsOf,
     RunsOf,
     RunsOfParticipant,
     SearchOf,
@@ -123,7 +123,7 @@ def evidence(desk: Desk, request: OneEvidence) -> EvidenceAnswer:
 
 
 @operation("GET /v1/records")
-def records(desk: Desk, request: Records) -> LogAnswer:
+def records(desk: Desk, request: RecordsOf) -> LogAnswer:
     """Records, newest first; `before` asks for the next page."""
     from autoresearch.ask.show import log_answer, parse_conditions
     from autoresearch.record.kinds import KINDS

@@ -83,7 +83,7 @@ class OfParticipant(Parameters, frozen=True, kw_only=True):
     ) = None
 
 
-class Records(OfTask, frozen=True, kw_only=True):
+class RecordsOf(OfTask, frozen=True, kw_only=True):
     """Which records."""
 
     kind: Annotated[str, Meta(max_length=32, description="only this kind of record")] | None = None

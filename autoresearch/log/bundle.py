@@ -22,7 +22,7 @@ from autoresearch.log.bundle_format import (
     RAW,
     Block,
     BrokenBundle,
-    Carried,
+    BundledBlobs,
     blobs_of,
     closing,
     opening,
@@ -43,7 +43,7 @@ from autoresearch.record.record import parse_stored
 _REMEMBERED = 65_536
 
 
-class Written(NamedTuple):
+class BundleContents(NamedTuple):
     """What a bundle holds. ``missing``: blobs that records refer to and that are not here, or damaged."""
 
     records: int
@@ -52,8 +52,13 @@ class Written(NamedTuple):
 
 
 def write_bundle(
-    log: Log, blobs: BlobStore, file: BinaryIO, *, task: bytes | None = None, carried: Carried = Carried.SOURCES
-) -> Written:
+    log: Log,
+    blobs: BlobStore,
+    file: BinaryIO,
+    *,
+    task: bytes | None = None,
+    carried: BundledBlobs = BundledBlobs.SOURCES,
+) -> BundleContents:
     """Write all records, or those of one task (a digest) and those of none, with their blobs.
 
     Raises OSError when the file can't be written.
@@ -65,13 +70,13 @@ def write_bundle(
     while group := list(islice(pairs, GROUP_RECORDS)):
         writer.group(group)
     write_block(file, DAG_CBOR, closing(writer.records, writer.blobs))
-    return Written(writer.records, writer.blobs, writer.missing)
+    return BundleContents(writer.records, writer.blobs, writer.missing)
 
 
 class _Writer:
     """Writes groups to a file and counts."""
 
-    def __init__(self, file: BinaryIO, blobs: BlobStore, carried: Carried) -> None:
+    def __init__(self, file: BinaryIO, blobs: BlobStore, carried: BundledBlobs) -> None:
         self._file = file
         self._store = blobs
         self._carried = carried
@@ -84,7 +89,7 @@ class _Writer:
             write_block(self._file, DAG_CBOR, raw)
             write_block(self._file, RAW, signature)
         self.records += len(pairs)
-        if self._carried is Carried.NONE:
+        if self._carried is BundledBlobs.NONE:
             return
         for pair in pairs:
             for blob in blobs_of(parse_stored(*pair), self._carried):
@@ -250,7 +255,7 @@ class _Import:
                 case _:
                     self._refuse(verdict.refusal.sentence if verdict.refusal else "")
                     continue
-            for blob in blobs_of(parse_stored(*pair), Carried.ALL):
+            for blob in blobs_of(parse_stored(*pair), BundledBlobs.ALL):
                 self.small[blob.sha256] = blob
                 if blob.manifest:
                     self.large[blob.manifest] = blob

@@ -167,7 +167,7 @@ def read_closing(data: bytes) -> Closing | None:
         return None
 
 
-class Carried(StrEnum):
+class BundledBlobs(StrEnum):
     """Which blobs go into a bundle."""
 
     SOURCES = "sources"
@@ -175,9 +175,9 @@ class Carried(StrEnum):
     NONE = "none"
 
 
-def blobs_of(record: Record, carried: Carried) -> Iterator[BlobRef]:
+def blobs_of(record: Record, carried: BundledBlobs) -> Iterator[BlobRef]:
     """The blobs of a record: with ``SOURCES`` those that say what was run, with ``ALL`` logs and checkpoints too."""
-    if carried is Carried.NONE:
+    if carried is BundledBlobs.NONE:
         return
     body = record.body
     more: tuple[BlobRef | None, ...] = ()
@@ -192,5 +192,5 @@ def blobs_of(record: Record, carried: Carried) -> Iterator[BlobRef]:
             yield body.bundle
         case Verification():
             more = (body.log,)
-    if carried is Carried.ALL:
+    if carried is BundledBlobs.ALL:
         yield from (blob for blob in more if blob is not None)

@@ -101,8 +101,8 @@ class PartialBlob:
     def look(self) -> set[int]:
         """Hash what is there. Returns the numbers of the chunks that are missing; those are in ``missing`` too."""
         with refusals(self.path):
-            there = {index for index in self._written() if self.manifest.fits(index, self._read(index))}
-        self.missing = set(range(len(self.manifest.hashes))) - there
+            intact = {index for index in self._written() if self.manifest.fits(index, self._read(index))}
+        self.missing = set(range(len(self.manifest.hashes))) - intact
         return set(self.missing)
 
     def put(self, index: int, data: bytes) -> bool:

@@ -309,9 +309,9 @@ def _copy_ledgers(place: Paths) -> None:
             continue
         with refusals(file), LocalFile(place.local) as local:
             local.connection.execute("ATTACH ? AS old", (str(file),))
-            there = {row[0] for row in local.connection.execute("SELECT name FROM old.sqlite_master")}
+            old_tables = {row[0] for row in local.connection.execute("SELECT name FROM old.sqlite_master")}
             with transaction(local.connection, durable=True):
-                for table in tables.keys() & there:
+                for table in tables.keys() & old_tables:
                     # A second time, after a kill, it changes nothing.
                     local.connection.execute(f"INSERT OR IGNORE INTO main.{tables[table]} FROM old.{table}")
         for end in ("", "-wal", "-shm"):

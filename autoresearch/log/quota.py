@@ -148,7 +148,7 @@ class Shares:
     def change(self, came: Iterable[Stored], went: Iterable[Stored]) -> None:
         """Count what was stored and what was dropped."""
         for sign, records in ((1, came), (-1, went)):
-            for (day, author), count in Counter((one[4] // DAY_MS, one[2]) for one in records).items():
+            for (day, author), count in Counter((record[4] // DAY_MS, record[2]) for record in records).items():
                 self._count(day, author, sign * count)
 
     def drop_excess(self, connection: sqlite3.Connection) -> list[Stored]:
@@ -181,7 +181,7 @@ class Shares:
                 newest += connection.execute(_LAST, (key, count)).fetchall()
             else:
                 newest += connection.execute(LAST_OF_DAY, (key, day * DAY_MS, (day + 1) * DAY_MS, count)).fetchall()
-        return heapq.nlargest(count, newest, key=lambda one: (one[2] != who, one[3], one[1]))
+        return heapq.nlargest(count, newest, key=lambda record: (record[2] != who, record[3], record[1]))
 
     def _count(self, day: int, author: bytes, records: int) -> None:
         who = self._roots.get(author, author)

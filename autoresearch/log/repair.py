@@ -140,7 +140,10 @@ def repair(paths: Paths, network: Network, trust: Trust) -> list[Repaired]:
         if damage(file) or (file == paths.log and _has_wrong_record(file, network))
     ]
     with refusals(paths.blobs), BlobStore(paths.blobs) as blobs:  # an index that is gone is made from the files
-        return [replace(one, rows=len(list(blobs.stored()))) if one.file.parent == paths.blobs else one for one in done]
+        return [
+            replace(database, rows=len(list(blobs.stored()))) if database.file.parent == paths.blobs else database
+            for database in done
+        ]
 
 
 def _has_wrong_record(file: Path, network: Network) -> bool:

@@ -19,7 +19,7 @@ class State(StrEnum):
     OVER_QUOTA = "over quota"
 
 
-class Verdict(NamedTuple):
+class IngestVerdict(NamedTuple):
     """``id`` is the SHA-256 of the bytes. ``record`` is there when it was stored, ``refusal`` when refused or early."""
 
     state: State
@@ -123,7 +123,7 @@ class HistoryRow(NamedTuple):
     seedless: bytes
 
 
-class Leader(NamedTuple):
+class LeaderRow(NamedTuple):
     """A run that led. Smaller values are better, whatever the metric's direction."""
 
     time: int
@@ -180,7 +180,7 @@ Program = tuple[bytes, bytes, float]
 _DEVICE = struct.Struct(">32s32sd32s")
 
 
-class Device(NamedTuple):
+class EntryKey(NamedTuple):
     """A program at a budget, and a device that ran it."""
 
     task: bytes
@@ -194,7 +194,7 @@ class Device(NamedTuple):
         return _DEVICE.pack(*self)
 
     @classmethod
-    def of_key(cls, key: bytes) -> Device:
+    def of_key(cls, key: bytes) -> EntryKey:
         """The device of a :attr:`key`."""
         return cls._make(_DEVICE.unpack(key))
 
@@ -230,7 +230,7 @@ class EntryRow(NamedTuple):
     place: int
 
 
-class Place(NamedTuple):
+class EntryPlace(NamedTuple):
     """The place of one of a program's entries."""
 
     author: bytes

@@ -20,7 +20,7 @@ from autoresearch.log.connection import (
     write_head,
 )
 from autoresearch.log.quota import ALL_DAYS, Shares, Stored, bucket
-from autoresearch.log.rows import Head, Revision, State, Verdict
+from autoresearch.log.rows import Head, IngestVerdict, Revision, State
 from autoresearch.log.tables.records import Devices, Records
 from autoresearch.record.encoding import EncodingError
 from autoresearch.record.kinds import Body
@@ -117,28 +117,28 @@ class Writer:
         self._tell([record], dropped)
         return record
 
-    def ingest(self, batch: Sequence[tuple[bytes, bytes]], *, now_ms: int) -> list[Verdict]:
+    def ingest(self, batch: Sequence[tuple[bytes, bytes]], *, now_ms: int) -> list[IngestVerdict]:
         """Admit and store records of others, given as bytes and signature, in one transaction. One verdict each."""
         self._refuse_read_only()
         ids = [hashlib.sha256(raw).digest() for raw, _ in batch]
         revision = self._reader.revision()
         present = self._records.has(ids)
-        verdicts: list[Verdict] = []
+        verdicts: list[IngestVerdict] = []
         fresh: dict[bytes, Record] = {}
         for record_id, (raw, signature) in zip(ids, batch, strict=True):
             if record_id in present or record_id in fresh:
-                verdicts.append(Verdict(State.DUPLICATE, record_id))
+                verdicts.append(IngestVerdict(State.DUPLICATE, record_id))
                 continue
             record = self._admitted(raw, signature, now_ms)
             if isinstance(record, Refusal):
                 state = State.EARLY if record.code == "early" else State.REFUSED
-                verdicts.append(Verdict(state, record_id, refusal=record))
+                verdicts.append(IngestVerdict(state, record_id, refusal=record))
             else:
                 fresh[record_id] = record
-                verdicts.append(Verdict(State.STORED, record_id, record))
-        lost: dict[bytes, Verdict] = {}
+                verdicts.append(IngestVerdict(State.STORED, record_id, record))
+        lost: dict[bytes, IngestVerdict] = {}
         for record, error in store_by_halves([*fresh.values()], lambda some: lost.update(self._store(some, revision))):
-            lost[record.id] = Verdict(State.REFUSED, record.id, refusal=_unstorable(error))
+            lost[record.id] = IngestVerdict(State.REFUSED, record.id, refusal=_unstorable(error))
         return [lost.get(verdict.id, verdict) if verdict.state is State.STORED else verdict for verdict in verdicts]
 
     def _admitted(self, raw: bytes, signature: bytes, now_ms: int) -> Record | Refusal:
@@ -147,17 +147,17 @@ class Writer:
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
             return _unstorable(error)
 
-    def _store(self, fresh: Sequence[Record], missing_at: Revision) -> dict[bytes, Verdict]:
+    def _store(self, fresh: Sequence[Record], missing_at: Revision) -> dict[bytes, IngestVerdict]:
         """Store what nobody has stored since a revision that had none of it; returns a verdict on what is no news."""
         with self._reader.lock, self._writing(durable=False):
             moved = self._reader.revision() != missing_at
-            there = self._records.has([record.id for record in fresh]) if moved else set()
-            records = [record for record in fresh if record.id not in there]
+            duplicates = self._records.has([record.id for record in fresh]) if moved else set()
+            records = [record for record in fresh if record.id not in duplicates]
             dropped = self._take(records)
         self._tell(records, dropped)
         states = dict.fromkeys((stored[1] for stored in dropped), State.OVER_QUOTA)
-        states |= dict.fromkeys(there, State.DUPLICATE)
-        return {record_id: Verdict(state, record_id) for record_id, state in states.items()}
+        states |= dict.fromkeys(duplicates, State.DUPLICATE)
+        return {record_id: IngestVerdict(state, record_id) for record_id, state in states.items()}
 
     @contextmanager
     def settling(self) -> Iterator[None]:

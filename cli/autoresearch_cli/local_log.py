@@ -21,8 +21,8 @@ from autoresearch.ask.requests import FetchRequest
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, Locked, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
-from autoresearch.log.bundle import Imported, Written, import_bundle, write_bundle
-from autoresearch.log.bundle_format import BrokenBundle, Carried
+from autoresearch.log.bundle import BundleContents, Imported, import_bundle, write_bundle
+from autoresearch.log.bundle_format import BrokenBundle, BundledBlobs
 from autoresearch.log.connection import lock_device
 from autoresearch.log.derive.driver import settle
 from autoresearch.log.derive.people import is_weighed
@@ -136,7 +136,7 @@ def _verifying(log: Log, me: bytes) -> VerifyingStatus:
     return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, home.now_ms())))
 
 
-def write(path: Path, *, task: str, carried: Carried) -> Written:
+def write(path: Path, *, task: str, carried: BundledBlobs) -> BundleContents:
     """Write a bundle beside the file and rename it, once all of it is on the disk: sticks are pulled out early."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file")

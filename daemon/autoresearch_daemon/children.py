@@ -25,7 +25,7 @@ logger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ChildLimits:
     """What a child may do before it is replaced, and how soon it is.
 
     It must say something within ``start_seconds``, and then at least every ``silence_seconds``. It is looked at every
@@ -60,7 +60,7 @@ class ChildProcess(Generic[Heard]):
         name: str,
         command: Sequence[str],
         heard: Any,  # noqa: ANN401 - a union is no type to the checker
-        limits: Limits,
+        limits: ChildLimits,
         *,
         on_message: Callable[[Heard], Awaitable[None]],
         on_lost: Callable[[str], Awaitable[None]],

@@ -30,7 +30,7 @@ logger = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class Carried:
+class ExecutorRun:
     """A run with an executor, by its name. ``is_started``: it was taken there. ``stop``: it is to end.
 
     ``asked_s`` is when its end was asked for there, by the loop's clock.
@@ -65,7 +65,7 @@ class Elsewhere:
         self._look_seconds = look_seconds
         self.levels: dict[str, int] = {}
         self._executors: dict[str, Executor] = {}
-        self._carried: dict[str, Carried] = {}
+        self._carried: dict[str, ExecutorRun] = {}
         self._news = asyncio.Event()
 
     def __contains__(self, place: str) -> bool:
@@ -79,7 +79,7 @@ class Elsewhere:
 
     def carry(self, place: str, folder: Path, executor: str, *, is_started: bool = False) -> None:
         """Have the run of a folder carried out; ``is_started``: an earlier daemon has done that."""
-        self._carried[place] = Carried(folder, executor, is_started)
+        self._carried[place] = ExecutorRun(folder, executor, is_started)
         self._news.set()
 
     def cancel(self, place: str) -> None:
@@ -139,7 +139,7 @@ class Elsewhere:
         for folder, state in seen.items():
             await self._act(folders[folder], folder, state)
 
-    async def _push(self, place: str, carried: Carried) -> bool:
+    async def _push(self, place: str, carried: ExecutorRun) -> bool:
         """Start or stop one run; whether the place answers. When it says no, that is the run's end."""
         now = asyncio.get_running_loop().time()
         try:

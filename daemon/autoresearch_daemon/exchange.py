@@ -20,9 +20,9 @@ from autoresearch.ask.node import Check, NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, UsageError, install_command
 from autoresearch.log.log import Log
 from autoresearch.log.quota import NAMING
-from autoresearch.log.rows import Revision, State, Verdict
+from autoresearch.log.rows import IngestVerdict, Revision, State
 from autoresearch.log.sync.index import KeyIndex
-from autoresearch.log.sync.session import Finished
+from autoresearch.log.sync.session import SyncFinished
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Record, parse_stored
 from autoresearch.run.bench import device_name
@@ -257,7 +257,7 @@ class Exchange:
         self._met = set(connected)
         self.fetcher.peers_changed()
 
-    def _finished(self, peer: str, finished: Finished) -> None:
+    def _finished(self, peer: str, finished: SyncFinished) -> None:
         self._exchanged[peer] = Exchanged(now_ms(), finished.sent, finished.received)
         self._first.set()
         while len(self._exchanged) > PEERS_REMEMBERED:
@@ -369,7 +369,7 @@ def carried(record: Record) -> list[BlobRef]:
             return []
 
 
-def refusal(verdict: Verdict) -> str:
+def refusal(verdict: IngestVerdict) -> str:
     """Why a record was refused."""
     return verdict.refusal.sentence if verdict.refusal else ""
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.log import Log
-from autoresearch.log.rows import State, Verdict
+from autoresearch.log.rows import IngestVerdict, State
 from autoresearch.record.record import Record
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.failures import STORING, Failures
@@ -120,7 +120,7 @@ class RefusedRecords:
         self._seen: dict[tuple[str, bytes], None] = {}
         self._most = most
 
-    def add(self, peer: str, verdicts: Iterable[Verdict]) -> None:
+    def add(self, peer: str, verdicts: Iterable[IngestVerdict]) -> None:
         """Remember those of a peer's records that were refused."""
         for verdict in verdicts:
             if verdict.state is State.REFUSED and verdict.refusal:
@@ -140,7 +140,7 @@ Result = TypeVar("Result")
 KEYS_AT_ONCE = 250
 
 
-class Asking(Protocol):
+class LogExecutor(Protocol):
     """Where functions of the log are run."""
 
     async def run(self, work: Callable[[Log], Result]) -> Result:
@@ -212,7 +212,7 @@ class Arrived(NamedTuple):
 
     peer: str
     pairs: Pairs
-    verdicts: list[Verdict]
+    verdicts: list[IngestVerdict]
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ class InHand(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
 
 
-class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+class StoredProposal(msgspec.Struct, frozen=True, kw_only=True):
     """A program that somebody proposed for a task folder (empty: the one that ships), and that waits for a worker.
 
     ``shared``: it is left to another node that runs it.
@@ -92,7 +92,7 @@ class LocalState(LocalFile):
         rows = self.connection.execute("SELECT run FROM in_hand ORDER BY assignment")
         return [msgspec.msgpack.decode(row[0], type=InHand) for row in rows]
 
-    def add_proposal(self, proposal: Proposal) -> Proposal:
+    def add_proposal(self, proposal: StoredProposal) -> StoredProposal:
         """Keep a proposal and give it the next number."""
         row = (msgspec.msgpack.encode(proposal),)
         number = self.connection.execute("INSERT INTO proposal(proposal) VALUES (?)", row).lastrowid or 0
@@ -102,11 +102,12 @@ class LocalState(LocalFile):
         """A proposal's run began, or nobody wants it any more."""
         self.connection.execute("DELETE FROM proposal WHERE number = ?", (number,))
 
-    def proposals(self) -> list[Proposal]:
+    def proposals(self) -> list[StoredProposal]:
         """What waits for a worker, the oldest first."""
         rows = self.connection.execute("SELECT number, proposal FROM proposal ORDER BY number").fetchall()
         return [
-            msgspec.structs.replace(msgspec.msgpack.decode(blob, type=Proposal), number=number) for number, blob in rows
+            msgspec.structs.replace(msgspec.msgpack.decode(blob, type=StoredProposal), number=number)
+            for number, blob in rows
         ]
 
     def keep_unrevealed(self, measured: Unrevealed) -> None:

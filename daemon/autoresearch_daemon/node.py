@@ -67,7 +67,7 @@ from autoresearch_daemon.mail.service import AttestationService
 from autoresearch_daemon.notices import Notices
 from autoresearch_daemon.own_machines import OwnMachines
 from autoresearch_daemon.owner.watch import OwnerWatch
-from autoresearch_daemon.runs import Proposals, Runs, highest, run_in_hand
+from autoresearch_daemon.runs import Proposals, RunPublisher, highest, run_in_hand
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -113,7 +113,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerReady,
     WorkerStage,
 )
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.service.queue import WorkQueue
 from autoresearch_daemon.status import LeaderWatch, waiting_reasons
 from autoresearch_daemon.verification.controller import VerificationController
@@ -157,7 +157,7 @@ class Node:
         self.failures = self.thread.failures
         self.events = Events(self.local, self.failures)
         self.progress = ProgressEvents(self.events)
-        self.service = Service(
+        self.service = NodeService(
             workers_wanted=settings.work.workers,
             queue=WorkQueue(
                 agenda=self.local.agenda(),
@@ -186,7 +186,7 @@ class Node:
         self._standing = ""
         self._no_sandbox: list[Check] = []  # set where programs of others can't be walled in
         self._ailing: set[tuple[str, str]] = set()  # the conditions at the last look, by name and result
-        self.runs = Runs(
+        self.runs = RunPublisher(
             self.notebook,
             self.thread,
             self.local,
@@ -512,7 +512,7 @@ class Node:
         else:
             self.pool.send(worker, protocol.Cancel(assignment=assignment))
 
-    def _work_message(self, assignment: Assignment) -> protocol.Work:
+    def _work_message(self, assignment: Assignment) -> protocol.AssignWork:
         folder = self._folder(assignment)
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
             self.load(folder)
@@ -520,7 +520,7 @@ class Node:
         order = now.order_of(assignment)
         level = self.elsewhere.levels.get(order.executor)
         overtaken, _ = self._overtaken.pop(assignment.again, (None, ""))
-        return protocol.Work(
+        return protocol.AssignWork(
             assignment=assignment.name,
             run=new_run(assignment.name),
             task=folder,

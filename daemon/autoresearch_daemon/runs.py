@@ -29,14 +29,14 @@ from autoresearch.run.sandbox.scratch import remove_tree
 from autoresearch.words import WorkKind
 from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import InHand, LocalState, Proposal
+from autoresearch_daemon.local import InHand, LocalState, StoredProposal
 from autoresearch_daemon.service.inputs import Assignment
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
 
 
-class Runs:
+class RunPublisher:
     """Begins, finishes and closes runs. What could not be recorded waits here and in the daemon's own memory."""
 
     def __init__(
@@ -257,7 +257,7 @@ class Proposals:
 
     def add(self, task: str, plan: Plan, proposed_ms: int, *, shared: bool) -> Assignment:
         """Keep a plan for a task folder; returns the assignment that runs it."""
-        kept = self._local.add_proposal(Proposal(task=task, plan=plan, proposed_ms=proposed_ms, shared=shared))
+        kept = self._local.add_proposal(StoredProposal(task=task, plan=plan, proposed_ms=proposed_ms, shared=shared))
         self._waiting[kept.name] = kept
         return _assignment(kept)
 
@@ -301,6 +301,6 @@ class Proposals:
         ]
 
 
-def _assignment(proposal: Proposal) -> Assignment:
+def _assignment(proposal: StoredProposal) -> Assignment:
     shown = msgspec.structs.replace(run_in_hand(proposal.plan), kind="proposal")
-    return Assignment(proposal.name, proposal.task, WorkKind.PERSON, shared=proposal.shared, shown=shown)
+    return Assignment(proposal.name, proposal.task, WorkKind.PERSON, shared=proposal.shared, run=shown)

@@ -20,7 +20,7 @@ from autoresearch.ask.node import PeerView
 from autoresearch.errors import AmbiguousId, AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.sync.index import NONCE_BYTES, KeyIndex, Violation
-from autoresearch.log.sync.session import Effect, Fetch, Finished, Leader, Opener, Send, Session, Store
+from autoresearch.log.sync.session import Effect, Fetch, Leader, Opener, Send, Session, Store, SyncFinished
 from autoresearch.text import one_line
 from autoresearch_daemon.net.network import SyncStream
 
@@ -129,7 +129,7 @@ class Sessions:
         ingester: Ingesting,
         *,
         refused: Callable[[str], Collection[bytes]],
-        on_finished: Callable[[str, Finished], None],
+        on_finished: Callable[[str, SyncFinished], None],
         open_stream: Callable[[str], Awaitable[SyncStream]],
         me: Callable[[], str],
     ) -> None:
@@ -224,7 +224,7 @@ class Sessions:
                     if stream.peer in self._opened:
                         self._opened[stream.peer].received += len(records)
                     await self._ingester.gather(records, stream.peer)
-                case Finished() as finished:
+                case SyncFinished() as finished:
                     await self._ingester.settle()
                     self._on_finished(stream.peer, finished)
                     logger.info("synchronised", peer=stream.peer, sent=finished.sent, received=finished.received)

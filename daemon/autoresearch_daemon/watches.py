@@ -21,7 +21,7 @@ from autoresearch.record.kinds import Join
 from autoresearch.record.record import Record
 from autoresearch.trust.invite import Invitations
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.ingesting import Asking
+from autoresearch_daemon.ingesting import LogExecutor
 
 logger = structlog.get_logger()
 
@@ -84,7 +84,7 @@ class Admitting:
     """``changed()`` is called when others are admitted than before."""
 
     def __init__(
-        self, notebook: Notebook, asking: Asking, events: Events, manifest: Path, *, changed: Callable[[], None]
+        self, notebook: Notebook, asking: LogExecutor, events: Events, manifest: Path, *, changed: Callable[[], None]
     ) -> None:
         self._notebook = notebook
         self._asking = asking

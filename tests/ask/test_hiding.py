@@ -23,7 +23,7 @@ from autoresearch.ask.requests import (
     OneRecord,
     PathOf,
     ProgressOf,
-    Records,
+    RecordsOf,
     RunsOf,
     RunsOfParticipant,
     SearchOf,
@@ -130,7 +130,7 @@ def answers(home):
         "since": (questions.since, SinceOf(since_ms=1)),
         "claims": (questions.claims, OfTask()),
         "search": (questions.search, SearchOf()),
-        "records": (questions.records, Records()),
+        "records": (questions.records, RecordsOf()),
         "tasks": (questions.tasks, TasksOf()),
         "credit": (questions.credit, OfTaskAndParticipant()),
         "runners": (questions.runners, OfTask()),
@@ -257,7 +257,7 @@ def test_a_list_shows_what_is_hidden_when_it_is_asked_to(filled):
     assert filled.titles(hidden=True) == everything
     assert filled.runs(hidden=True).hidden == 0
     assert {note.text for note in questions.notes(filled.desk, NotesOf(hidden=True)).notes} >= {"visit my casino"}
-    assert len(questions.records(filled.desk, Records(hidden=True)).records) == 11
+    assert len(questions.records(filled.desk, RecordsOf(hidden=True)).records) == 11
     assert filled.titles() == everything - {"BUY now"}, "the next question leaves it out again"
 
 

@@ -34,7 +34,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerLost,
     WorkerReady,
 )
-from autoresearch_daemon.service.machine import OVERTAKE_MS, Service
+from autoresearch_daemon.service.machine import OVERTAKE_MS, NodeService
 from autoresearch_daemon.service.queue import WorkQueue
 
 from autoresearch.ask.node import RunInHand
@@ -92,7 +92,7 @@ class Day:
         self._begin()
 
     def _begin(self) -> None:
-        self.service = Service(self.workers, queue=WorkQueue(agenda=self.saved, counter=next(self._numbers) * 1000))
+        self.service = NodeService(self.workers, queue=WorkQueue(agenda=self.saved, counter=next(self._numbers) * 1000))
         for name in [name for name in self.book.proposed_ms if name not in self.book.begun]:
             self.take(RunAsked(Assignment(name, self._task_of(name), WorkKind.PERSON)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import Effect
 from autoresearch_daemon.service.inputs import JobReady, WorkAsked, WorkerReady
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 
 from autoresearch.ask.node import RunInHand
 from autoresearch.words import Why, WorkState
@@ -17,8 +17,8 @@ def key(number: int) -> tuple[bytes, bytes, int]:
     return bytes(32), number.to_bytes(32, "big"), 0
 
 
-def started(workers: int = 2, order: Order | None = None) -> Service:
-    node = Service(workers_wanted=workers)
+def started(workers: int = 2, order: Order | None = None) -> NodeService:
+    node = NodeService(workers_wanted=workers)
     node.handle(WorkAsked(order or Order()), 0)
     node.handle(JobReady(None), 0)
     for number in range(1, workers + 1):
@@ -30,12 +30,12 @@ def of(kind: type, effects: list[Effect]) -> list[Effect]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
 
-def state_of(node: Service) -> tuple[WorkState, Why]:
+def state_of(node: NodeService) -> tuple[WorkState, Why]:
     now = node.status()
     return now.state, now.why
 
 
-def assignment_of(node: Service, worker: str) -> str:
+def assignment_of(node: NodeService, worker: str) -> str:
     assignment = node.workers[worker].assignment
     assert assignment is not None
     return assignment.name

@@ -11,7 +11,7 @@ import pytest
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.service.effects import Verify
 from autoresearch_daemon.service.inputs import Blocked, Input, JobReady, PauseAsked, ResumeAsked, RunAsked
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.verification import controller
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
@@ -57,7 +57,7 @@ class Elsewhere:
         self.configured = ""
         self.ceiling = Ceiling.of(Work())
         self.taken: list[Input] = []
-        self.machine = Service(workers_wanted=1)
+        self.machine = NodeService(workers_wanted=1)
         harness = {name: self.blobs.put(text) for name, text in self.task.harness.items()}
         body = published(self.task.definition())
         baseline = self.blobs.put(self.task.baseline)
@@ -200,8 +200,8 @@ def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
     (queued,) = elsewhere.taken
     assert isinstance(queued, RunAsked)
     assert (queued.assignment.name, accepted.note) == (accepted.assignment, "")
-    assert queued.assignment.shown is not None
-    assert queued.assignment.shown.checked == format_id(elsewhere.run.id)
+    assert queued.assignment.run is not None
+    assert queued.assignment.run.checked == format_id(elsewhere.run.id)
     elsewhere.machine.handle(queued, 0)
     with pytest.raises(Refused, match="is being measured here already") as caught:
         asyncio.run(verifying.ask(format_id(elsewhere.run.id)))

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.service.effects import Verify
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.workers import protocol
@@ -96,7 +96,7 @@ class Machine:
         level: Level = Level.NONE,
     ) -> Yes:
         talk = Yes()
-        work = protocol.Work(
+        work = protocol.AssignWork(
             assignment="a",
             run=new_run("a"),
             task=str(task or ""),
@@ -115,7 +115,7 @@ class Machine:
         async def fetch(_: BlobRef) -> None:
             raise AssertionError("nothing is fetched that can't be run")
 
-        machine = Service(workers_wanted=1)
+        machine = NodeService(workers_wanted=1)
         return VerificationController(
             self.place.notebook,
             VerificationQueue(self.place.notebook, self.place.thread, fetch),

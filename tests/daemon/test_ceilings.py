@@ -52,7 +52,7 @@ def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
     check = check_of(loaded, loaded.baseline.decode()) if stranger else None
 
     carry_out(
-        protocol.Work(
+        protocol.AssignWork(
             assignment="a", run=new_run("a"), task=str(task), plan=None, level=2, author=bytes(32), check=check
         ),
         talk,

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from autoresearch_daemon.minds.chat import Answer, Endpoint, Message, ask
+from autoresearch_daemon.minds.chat import ChatMessage, Completion, Endpoint, ask
 
 from autoresearch.log.local import ModelFailure
 from tests.daemon.scripted_model import Said, Script, anthropic, events, in_turn, ollama, openai, serving
@@ -15,9 +15,9 @@ KEY = "sk-very-secret-key"
 TEXT = "TITLE: a longer warm-up ✓"
 
 
-def answer(script: Script, api: str = "openai", seconds: float = 20.0) -> Answer:
+def answer(script: Script, api: str = "openai", seconds: float = 20.0) -> Completion:
     with serving(script) as model:
-        return asyncio.run(ask(endpoint(model.url, api, seconds), [Message("user", "what next?")]))
+        return asyncio.run(ask(endpoint(model.url, api, seconds), [ChatMessage("user", "what next?")]))
 
 
 def endpoint(url: str, api: str = "openai", seconds: float = 20.0) -> Endpoint:
@@ -48,12 +48,12 @@ WHOLE: dict[str, object] = {
 
 @pytest.mark.parametrize("api", STREAMED)
 def test_a_streamed_answer_is_put_together(api: str) -> None:
-    assert answer(in_turn(STREAMED[api]), api) == Answer(TEXT, 100, 20)
+    assert answer(in_turn(STREAMED[api]), api) == Completion(TEXT, 100, 20)
 
 
 @pytest.mark.parametrize("api", WHOLE)
 def test_a_server_that_does_not_stream_is_understood(api: str) -> None:
-    assert answer(in_turn(Said(json.dumps(WHOLE[api]).encode())), api) == Answer(TEXT, 100, 20)
+    assert answer(in_turn(Said(json.dumps(WHOLE[api]).encode())), api) == Completion(TEXT, 100, 20)
 
 
 def test_each_api_is_asked_in_its_own_way() -> None:
@@ -64,7 +64,7 @@ def test_each_api_is_asked_in_its_own_way() -> None:
     }
     for api, (path, header, value) in expected.items():
         with serving(in_turn(STREAMED[api])) as model:
-            asyncio.run(ask(endpoint(model.url + "/", api), [Message("user", "what next?")]))
+            asyncio.run(ask(endpoint(model.url + "/", api), [ChatMessage("user", "what next?")]))
         assert model.paths == [path]
         assert model.headers[0][header] == value
         assert model.asked[0]["model"] == "some-model"
@@ -99,7 +99,7 @@ def test_a_wrong_key_is_no_reason_to_try_again() -> None:
         serving(in_turn(Said(f"your key {KEY} is wrong".encode(), status=401))) as model,
         pytest.raises(ModelFailure) as raised,
     ):
-        asyncio.run(ask(endpoint(model.url), [Message("user", "?")]))
+        asyncio.run(ask(endpoint(model.url), [ChatMessage("user", "?")]))
     assert len(model.asked) == 1
     assert raised.value.hint == "check the key"
     assert KEY not in str(raised.value)
@@ -163,4 +163,4 @@ def test_an_endless_answer_is_not_read_to_its_end() -> None:
 
 def test_nobody_there_is_said() -> None:
     with pytest.raises(ModelFailure, match="can't be reached"):
-        asyncio.run(ask(endpoint("http://127.0.0.1:9"), [Message("user", "?")]))
+        asyncio.run(ask(endpoint("http://127.0.0.1:9"), [ChatMessage("user", "?")]))

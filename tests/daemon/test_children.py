@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from autoresearch_daemon.children import ChildProcess, Limits
+from autoresearch_daemon.children import ChildLimits, ChildProcess
 
 from autoresearch.link import frame
 
 START = "import os, sys, time; fd = int(sys.argv[1]); "
-HASTY = Limits(look_seconds=0.01, grace_seconds=0.1, restart_seconds=3600, restart_seconds_max=3600)
-QUIET = Limits(look_seconds=0.01, start_seconds=0.1, silence_seconds=0.1, restart_seconds=3600)
+HASTY = ChildLimits(look_seconds=0.01, grace_seconds=0.1, restart_seconds=3600, restart_seconds_max=3600)
+QUIET = ChildLimits(look_seconds=0.01, start_seconds=0.1, silence_seconds=0.1, restart_seconds=3600)
 
 
 class Said(msgspec.Struct, frozen=True, tag=True):
@@ -25,7 +25,7 @@ class Said(msgspec.Struct, frozen=True, tag=True):
 HELLO = frame(Said("hello"))
 
 
-async def life(program: str, limits: Limits = HASTY) -> tuple[list[Said], str]:
+async def life(program: str, limits: ChildLimits = HASTY) -> tuple[list[Said], str]:
     """What a child says, and why it ended."""
     heard: list[Said] = []
     lost: asyncio.Queue[str] = asyncio.Queue()
@@ -105,7 +105,7 @@ async def test_what_is_sent_to_a_child_that_does_not_listen_holds_up_nobody() ->
 async def test_pauses_between_restarts_grow() -> None:
     lost: asyncio.Queue[str] = asyncio.Queue()
     began: list[float] = []
-    limits = Limits(restart_seconds=0.01, restart_seconds_max=0.04)
+    limits = ChildLimits(restart_seconds=0.01, restart_seconds_max=0.04)
     command = (sys.executable, "-S", "-c", START + f"os.write(fd, {HELLO!r})")
 
     async def on_message(_: Said) -> None:
@@ -126,7 +126,7 @@ async def test_what_cannot_be_started_is_tried_again_later() -> None:
     lost: asyncio.Queue[str] = asyncio.Queue()
     heard: asyncio.Queue[Said] = asyncio.Queue()
     child: ChildProcess[Said] = ChildProcess(
-        "it", ("/nowhere/at-all",), Said, Limits(restart_seconds=0.01), on_message=heard.put, on_lost=lost.put
+        "it", ("/nowhere/at-all",), Said, ChildLimits(restart_seconds=0.01), on_message=heard.put, on_lost=lost.put
     )
     child.start()
     for _ in range(2):

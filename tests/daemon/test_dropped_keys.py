@@ -6,7 +6,7 @@ from autoresearch_daemon.ingesting import DroppedKeys
 
 from autoresearch.log.log import Log
 from autoresearch.log.sync.index import KeyIndex
-from autoresearch.log.sync.session import Finished, Leader, Opener
+from autoresearch.log.sync.session import Leader, Opener, SyncFinished
 from autoresearch.record.record import Network
 from autoresearch.trust.roster import Trust
 from tests.log.sync.test_session import Side, exchange
@@ -44,7 +44,7 @@ def test_a_peer_that_holds_what_is_over_the_bound_here_does_not_send_it_twice(tm
             leading.session._index.update([(one.time, one.id) for one in made if (one.time, one.id) in index])
             exchange(opening, leading)
             log.writer.ingest(list(leading.records.values()), now_ms=NOW_MS + 1000)
-            assert isinstance(leading.outcome, Finished)
+            assert isinstance(leading.outcome, SyncFinished)
             assert leading.outcome.received == sent
         assert log.records.count() == network.unattested
         assert len(passed) == len(made) - network.unattested

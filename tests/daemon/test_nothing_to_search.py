@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import Assign
 from autoresearch_daemon.service.inputs import Failed, JobReady, WorkAsked, WorkerReady
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.words import WorkState
@@ -26,7 +26,7 @@ def test_a_worker_proposes_nothing_and_says_what_to_do(machine: Machine) -> None
 
 
 def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     node.handle(WorkAsked(Order()), 0)
     node.handle(JobReady(None), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)

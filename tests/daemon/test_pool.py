@@ -65,7 +65,9 @@ async def scene(
     async def on_message(worker: str, message: protocol.FromWorker) -> None:
         heard.append(message)
         if isinstance(message, protocol.Ready):
-            work = protocol.Work(assignment="a", run="a-1", task=str(task), plan=plan, level=int(level), author=author)
+            work = protocol.AssignWork(
+                assignment="a", run="a-1", task=str(task), plan=plan, level=int(level), author=author
+            )
             pool.send(worker, work)
         elif isinstance(message, protocol.Proposal):
             pool.want(0)

@@ -6,12 +6,12 @@ import hashlib
 
 from autoresearch_daemon.ingesting import RefusedRecords
 
-from autoresearch.log.rows import State, Verdict
+from autoresearch.log.rows import IngestVerdict, State
 from autoresearch.record.record import Refusal
 
 
-def verdict(number: int, code: str = "body", state: State = State.REFUSED) -> Verdict:
-    return Verdict(state, number_id(number), refusal=Refusal(code, "why"))  # type: ignore[arg-type]
+def verdict(number: int, code: str = "body", state: State = State.REFUSED) -> IngestVerdict:
+    return IngestVerdict(state, number_id(number), refusal=Refusal(code, "why"))  # type: ignore[arg-type]
 
 
 def number_id(number: int) -> bytes:
@@ -21,7 +21,7 @@ def number_id(number: int) -> bytes:
 def test_a_wrong_signature_counts_against_its_peer_alone() -> None:
     refused = RefusedRecords()
     refused.add("a", [verdict(1), verdict(2, "signature"), verdict(3, "early", State.EARLY)])
-    refused.add("a", [Verdict(State.STORED, number_id(4)), Verdict(State.DUPLICATE, number_id(5))])
+    refused.add("a", [IngestVerdict(State.STORED, number_id(4)), IngestVerdict(State.DUPLICATE, number_id(5))])
     assert refused.of("a") == {number_id(1), number_id(2)}
     assert refused.of("b") == {number_id(1)}
 

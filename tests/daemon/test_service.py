@@ -42,7 +42,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerLost,
     WorkerReady,
 )
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -52,14 +52,14 @@ from tests.daemon.service_nodes import RUN, assignment_of, key, of, started, sta
 
 
 def test_an_unasked_node_starts_nothing() -> None:
-    node = Service(workers_wanted=2)
+    node = NodeService(workers_wanted=2)
 
     assert of(WantWorkers, node.handle(Tick(), 0)) == []
     assert state_of(node) == (WorkState.IDLE, Why.NOT_ASKED)
 
 
 def test_being_asked_to_work_starts_workers_and_gives_each_an_assignment() -> None:
-    node = Service(workers_wanted=2)
+    node = NodeService(workers_wanted=2)
 
     assert of(WantWorkers, node.handle(WorkAsked(Order()), 0)) == [WantWorkers(2)]
     node.handle(JobReady(None), 0)
@@ -157,7 +157,7 @@ def test_a_worker_lost_before_its_run_began_leaves_nothing_to_close() -> None:
 
 
 def test_a_worker_that_was_told_to_go_gets_nothing_more_and_what_it_did_not_hear_is_done_by_another() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     node.handle(WorkAsked(Order(verify_share=1.0)), 0)
     node.handle(JobReady("first", RUN), 0)
     assert assignment_in(node.handle(WorkerReady("w1", "cpu"), 0)).job == "first"
@@ -194,7 +194,7 @@ def test_a_run_asked_for_by_hand_comes_before_the_search() -> None:
 
 
 def test_work_and_pause_are_saved_at_once() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
 
     assert Save() in node.handle(WorkAsked(Order()), 0)
     assert Save() in node.handle(PauseAsked(), 0)
@@ -245,7 +245,7 @@ def test_runs_that_go_well_never_wait_nor_do_two_failures_a_minute_hold_them_up(
     assert len(failed) + len(well) == 2 * 599
 
 
-def failing(workers: int = 1) -> Service:
+def failing(workers: int = 1) -> NodeService:
     """A node whose runs failed so often that the next one waits."""
     node = started(workers)
     for number in range(3):
@@ -303,7 +303,7 @@ def test_runs_abandoned_and_verifications_that_came_to_nothing_count_as_failed()
         node.handle(WorkerReady("w1", "cpu"), 1000)
     assert state_of(node) == (WorkState.WAITING, Why.FAILING)
 
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     node.handle(WorkAsked(Order(verify_share=1)), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     for number in range(3):
@@ -325,7 +325,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.node = Service(workers_wanted=3)
+        self.node = NodeService(workers_wanted=3)
         self.now = 0
 
     def take(self, event: Input) -> None:
@@ -428,7 +428,7 @@ def test_what_is_measured_or_queued_here_has_its_jobs_named() -> None:
     assert sorted(node.status().jobs) == ["first", "second"]
 
 
-def cannot_run(node: Service, now_ms: int) -> list[Effect]:
+def cannot_run(node: NodeService, now_ms: int) -> list[Effect]:
     return node.handle(Failed("w1", "there is no cuda:0 on this machine", cannot_run_here=True), now_ms)
 
 
@@ -453,7 +453,7 @@ def test_a_task_that_this_machine_cannot_run_waits_each_time_twice_as_long_until
 
 
 def test_a_proposal_waits_in_the_queue_until_the_machine_can_run_it() -> None:
-    node, given = Service(workers_wanted=1), Assignment("proposal-1", "/task", WorkKind.PERSON)
+    node, given = NodeService(workers_wanted=1), Assignment("proposal-1", "/task", WorkKind.PERSON)
     node.handle(RunAsked(given), 0)
     node.handle(WorkerReady("w1", "cuda:0"), 0)
     cannot_run(node, 0)
@@ -464,7 +464,7 @@ def test_a_proposal_waits_in_the_queue_until_the_machine_can_run_it() -> None:
 
 
 def test_a_verification_that_this_machine_cannot_run_does_not_keep_it_from_its_own_task() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     node.handle(RunAsked(Assignment("check-1", "", WorkKind.PERSON, job="job")), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     cannot_run(node, 0)

@@ -27,7 +27,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerLost,
     WorkerReady,
 )
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 
 from autoresearch.words import WorkKind
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
@@ -41,7 +41,7 @@ def test_what_another_node_tries_is_proposed_anew_and_a_person_gets_what_was_ask
     assert of(Approve, node.handle(Proposed("w1", search, key(2), RUN), 0))
     node.handle(Finished("w1"), 1)
 
-    given = Service(workers_wanted=1)
+    given = NodeService(workers_wanted=1)
     given.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON)), 0)
     given.handle(WorkerReady("w1", "cpu"), 0)
     assert of(Approve, given.handle(Proposed("w1", "given", key(1), RUN, taken=True), 0))
@@ -67,7 +67,7 @@ def test_a_run_that_another_node_began_earlier_gives_way_early_and_never_twice_i
     assert node.handle(Outrun(key(3)), 60_000) == []
 
 
-def with_peers(node: Service, number: int, now_ms: int) -> list[Effect]:
+def with_peers(node: NodeService, number: int, now_ms: int) -> list[Effect]:
     name = assignment_of(node, "w1")
     return node.handle(Proposed("w1", name, key(number), RUN, has_peers=True), now_ms)
 
@@ -112,7 +112,7 @@ def test_a_worker_lost_while_its_claim_is_out_leaves_no_claim() -> None:
 
 
 def test_what_a_person_asked_for_does_not_wait_for_others() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     node.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON)), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     assert with_peers(node, 1, 0) == [Approve("w1", "given")]
@@ -121,7 +121,7 @@ def test_what_a_person_asked_for_does_not_wait_for_others() -> None:
 def test_a_shared_proposal_is_left_to_the_node_that_was_faster() -> None:
     gone = [LeaveToOther("given"), Cancel("w1", "given")]
     for pauses in (False, True):
-        node = Service(workers_wanted=1)
+        node = NodeService(workers_wanted=1)
         node.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON, shared=True)), 0)
         node.handle(WorkerReady("w1", "cpu"), 0)
         if pauses:  # it is crossed by another claim while its own is out
@@ -136,7 +136,7 @@ def test_a_shared_proposal_is_left_to_the_node_that_was_faster() -> None:
 
 
 def test_a_shared_proposal_that_began_is_run_to_its_end() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     node.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON, shared=True)), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     with_peers(node, 1, 0)
@@ -145,7 +145,7 @@ def test_a_shared_proposal_that_began_is_run_to_its_end() -> None:
 
 
 def test_what_two_workers_are_asked_for_is_run_by_one_and_the_other_proposal_ends() -> None:
-    node = Service(workers_wanted=2)
+    node = NodeService(workers_wanted=2)
     for number in (1, 2):
         node.handle(RunAsked(Assignment(f"given-{number}", "folder", WorkKind.PERSON)), 0)
         node.handle(WorkerReady(f"w{number}", "cpu"), 0)

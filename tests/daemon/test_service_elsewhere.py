@@ -20,7 +20,7 @@ from autoresearch_daemon.service.inputs import (
     WorkAsked,
     WorkerReady,
 )
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.service.queue import WorkQueue
 
 from autoresearch.ask.node import RunInHand
@@ -34,7 +34,7 @@ class Node:
     """A node that was asked to work with an executor."""
 
     def __init__(self, order: Order = SLURM, *, workers: int = 2) -> None:
-        self.service = Service(workers_wanted=workers)
+        self.service = NodeService(workers_wanted=workers)
         self.effects: list[Effect] = []
         self.keys = 0
         self.happens(WorkAsked(order), JobReady(None), WorkerReady("w1", "cpu"))
@@ -101,7 +101,7 @@ def test_a_pause_stops_them_and_the_end_of_the_daemon_does_not() -> None:
 
 
 def test_a_run_that_goes_on_since_before_is_counted() -> None:
-    service = Service(workers_wanted=1, queue=WorkQueue(agenda=Agenda().with_order(SLURM).without(1), counter=5))
+    service = NodeService(workers_wanted=1, queue=WorkQueue(agenda=Agenda().with_order(SLURM).without(1), counter=5))
     service.handle(TakenOver("search-5", RUN, (b"t", b"s", 0), order=2), 0)
     service.handle(WorkAsked(Order(executor="slurm", at_most=1, verify_share=0)), 0)
     assert not any(isinstance(effect, Assign) for effect in service.handle(WorkerReady("w1", "cpu"), 0))
@@ -111,7 +111,7 @@ def test_a_run_that_goes_on_since_before_is_counted() -> None:
 
 
 def test_a_proposed_program_goes_where_runs_go_by_the_settings() -> None:
-    service = Service(workers_wanted=1, queue=WorkQueue(resting=SLURM))
+    service = NodeService(workers_wanted=1, queue=WorkQueue(resting=SLURM))
     service.handle(WorkAsked(Order(executor="slurm", at_most=1, runs_left=1, verify_share=0)), 0)
     service.handle(WorkerReady("w1", "cpu"), 0)
     service.handle(Finished("w1"), 0)

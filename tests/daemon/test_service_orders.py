@@ -18,7 +18,7 @@ from autoresearch_daemon.service.inputs import (
     WorkAsked,
     WorkerReady,
 )
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.service.queue import FIRST_WAIT_MS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,17 +31,17 @@ MINUTE_MS = 60_000
 PERSON = Assignment("proposal-1", "/mine", WorkKind.PERSON)
 
 
-def numbers(node: Service) -> list[int]:
+def numbers(node: NodeService) -> list[int]:
     return [order.number for order in node.queue.agenda.orders]
 
 
-def run(node: Service, number: int, now_ms: int = 0) -> None:
+def run(node: NodeService, number: int, now_ms: int = 0) -> None:
     """What ``w1`` has in hand begins."""
     node.handle(Proposed("w1", assignment_of(node, "w1"), key(number), RUN), now_ms)
 
 
 def test_orders_that_end_go_before_the_endless_one_which_replaces_another() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     for order in (Order(), Order(runs_left=3), Order(for_ms=5), Order("/other")):
         node.handle(WorkAsked(order), 0)
     assert numbers(node) == [2, 3, 4]
@@ -98,7 +98,7 @@ def test_a_task_that_can_not_run_holds_up_no_other_and_its_error_is_its_own() ->
 
 
 def test_what_is_passed_over_is_tried_again_when_the_machine_changed_but_not_at_once() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     for assignment in (PERSON, Assignment("proposal-2", "/mine", WorkKind.PERSON)):
         node.handle(RunAsked(assignment), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
@@ -114,7 +114,7 @@ def test_what_is_passed_over_is_tried_again_when_the_machine_changed_but_not_at_
     assert of(Assign, node.handle(MachineChanged(), 2 * FIRST_WAIT_MS))
 
 
-def long_run(fraction: float = 0.1) -> Service:
+def long_run(fraction: float = 0.1) -> NodeService:
     """A node whose only worker is ten minutes into a run of the search, which is so far then."""
     node = started(1, Order("/long", verify_share=0.2))
     run(node, 1, 1)

@@ -14,13 +14,13 @@ from autoresearch_daemon.service.inputs import (
     WorkerLost,
     WorkerReady,
 )
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 
 from autoresearch.words import Why
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
 
 
-def spend(node: Service, worker: str, end_ms: int) -> str:
+def spend(node: NodeService, worker: str, end_ms: int) -> str:
     """Have the worker end what it has in hand; returns what kind of assignment it was."""
     name = assignment_of(node, worker)
     if name.startswith("search"):
@@ -68,14 +68,14 @@ def test_a_node_may_only_verify_or_never() -> None:
     node.handle(Finished("w1"), 10)
     node.handle(JobReady("job", RUN), 10)
     assert assignment_of(node, "w1").startswith("search")
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     assert of(WantWorkers, node.handle(WorkAsked(Order(verify_share=1)), 0)) == []
     assert of(WantWorkers, node.handle(JobReady("job", RUN), 0)) == [WantWorkers(1)]
     assert of(Assign, node.handle(WorkerReady("w1", "cpu"), 0))[0].assignment.job == "job"
 
 
 def test_a_duty_is_given_to_one_worker_only_and_does_not_count_as_a_run() -> None:
-    node = Service(workers_wanted=2)
+    node = NodeService(workers_wanted=2)
     node.handle(WorkAsked(Order(runs_left=1)), 0)
     node.handle(JobReady("job", RUN), 0)
     effects = node.handle(WorkerReady("w1", "cpu"), 0) + node.handle(WorkerReady("w2", "cpu"), 0)
@@ -93,7 +93,7 @@ def test_a_lost_verifier_leaves_no_abandoned_run() -> None:
 
 
 def test_what_is_wanted_of_verification_is_said_at_every_tick_and_change() -> None:
-    node = Service(workers_wanted=1)
+    node = NodeService(workers_wanted=1)
     assert Verify(tasks=None, ready=None) in node.handle(Tick(), 0)
     node.handle(WorkAsked(Order(task="/task")), 0)
     assert Verify(tasks=("/task",), ready=None) in node.handle(VerificationsChanged(), 0)

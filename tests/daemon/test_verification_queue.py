@@ -208,7 +208,7 @@ def test_a_run_in_hand_says_whose_it_is_what_is_measured_and_why(tmp_path: Path)
 
     wanted = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).ask(run.id, LATER_MS))
     assert wanted.note == ""
-    shown = wanted.shown
+    shown = wanted.run
     assert (shown.checked, shown.stage, shown.reason) == (format_id(run.id), "evaluate", "you asked for it")
     assert shown.participant.key == key(100).public.hex()
     found = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).find(body.task, LATER_MS))

@@ -18,7 +18,7 @@ from autoresearch.log.connection import Reader, make_tables
 from autoresearch.log.derive import leaders, listing
 from autoresearch.log.derive.listing import settle_listing
 from autoresearch.log.tables import filters as questions
-from autoresearch.log.tables.filters import Filter, Own
+from autoresearch.log.tables.filters import Filter, OwnDevice
 
 TASKS = {b"a": ("minimize", 0), b"b": ("maximize", 1)}
 TABLES = ("listing", "tally", "slot", "frontier")
@@ -201,8 +201,8 @@ def asked_of(table: Table, number: int, picked: list[int]) -> Filter:
         {"until": picked[0]},
         {"hardware": "another"},
         {"authors": frozenset({b"%d" % (picked[0] % 3)})},
-        {"authors": frozenset({b"0"}), "own": (Own(b"1", 0, minutes[-1] * MINUTES_MS),)},
-        {"authors": frozenset(), "own": (Own(b"2", minutes[0] * MINUTES_MS, 1 << 60),), "until": picked[0]},
+        {"authors": frozenset({b"0"}), "own": (OwnDevice(b"1", 0, minutes[-1] * MINUTES_MS),)},
+        {"authors": frozenset(), "own": (OwnDevice(b"2", minutes[0] * MINUTES_MS, 1 << 60),), "until": picked[0]},
         {"ids": (min(name(n) for n in picked), max(name(n) for n in picked))},
         {"since": (minutes[0] * MINUTES_MS, name(picked[0])), "to": (minutes[-1] * MINUTES_MS, name(picked[-1]))},
     ]

@@ -13,7 +13,7 @@ from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Parameter, space_of
 from autoresearch.propose.search.moves import anywhere
-from autoresearch.propose.search.proposal import LiveClaim, Proposal, SearchProblem
+from autoresearch.propose.search.proposal import LiveClaim, SearchProblem, SearchProposal
 from autoresearch.propose.search.search import propose
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
@@ -23,21 +23,21 @@ from tests.propose.conftest import no_source, past
 PEERS = 16
 
 
-def proposals(search: int, runs: int, *, claims_seen: bool) -> list[Proposal]:
+def proposals(search: int, runs: int, *, claims_seen: bool) -> list[SearchProposal]:
     """One of each peer on a synthetic landscape; the claims of those before it are seen, or none of them yet."""
     task, dice = shipped_task(), random.Random(search)
     problem = SearchProblem(
         task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None, patches_of(task)
     )
     known = history(search, runs, landscape(search, dice), dice)
-    made: list[Proposal] = []
+    made: list[SearchProposal] = []
     for peer in range(PEERS):
         claims = [LiveClaim(one.source_digest, one.replicate, one.genome) for one in made] if claims_seen else []
         made.append(propose(problem, known, claims, worker=f"{peer}", counter=0))
     return made
 
 
-def apart(made: list[Proposal]) -> float:
+def apart(made: list[SearchProposal]) -> float:
     """The mean distance of a program to the nearest of the others, in widths of a range."""
     parameters = list(space_of(shipped_task().baseline.decode(), patches_of(shipped_task())).parameters.values())
     return _nearest([one.genome for one in made], parameters)
@@ -83,7 +83,7 @@ def test_a_round_in_a_small_space_does_not_crowd_around_one_point() -> None:
             value = math.sin(7 * rate.place(genome["RATE"])) + 0.3 * math.cos(9 * decay.place(genome["DECAY"]))
             known.append(past(f"{genome}", source_digest(space.build(genome) or ""), genome, value))
         asked = SearchProblem(b"small", WAVES, "minimize", 0.0, None, no_source)
-        made: list[Proposal] = []
+        made: list[SearchProposal] = []
         for peer in range(8):
             claims = [LiveClaim(one.source_digest, one.replicate, one.genome) for one in made]
             made.append(propose(asked, known, claims, worker=f"{peer}", counter=0))

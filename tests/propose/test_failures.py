@@ -12,7 +12,7 @@ from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.failures import causes
 from autoresearch.propose.search.moves import Sample
-from autoresearch.propose.search.proposal import Proposal, SearchProblem
+from autoresearch.propose.search.proposal import SearchProblem, SearchProposal
 from autoresearch.propose.search.search import propose
 from autoresearch.task.printed import read_metric
 from autoresearch.task.program import join_files, split_program
@@ -106,7 +106,7 @@ def test_what_the_runs_leave_open_is_still_tried_and_what_the_error_names_comes_
     assert "DEPTH < 6" not in explained("batch of {} does not fit", [{}], failed)
 
 
-def measured(made: Proposal, number: int) -> PastRun:
+def measured(made: SearchProposal, number: int) -> PastRun:
     """A run of a real program: its value, or the last line of its error."""
     program = split_program(made.source)["cells.py"]
     ended = subprocess.run([sys.executable, "-ISc", program], capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ import pytest
 from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import NothingToTry, Proposal, SearchProblem
+from autoresearch.propose.search.proposal import NothingToTry, SearchProblem, SearchProposal
 from autoresearch.propose.search.search import Replication, propose
 from autoresearch.task.printed import read_metric
 from autoresearch.task.program import join_files, source_digest, split_program
@@ -84,7 +84,7 @@ CLASSIFY = Stranger(
 MATMUL = Stranger("matmul.cpp", {"BLOCK": "1 .. 64 (log)", "UNROLL": "one of 1 2 4 8", "SCALE": "0.1 .. 2 (log)"})
 
 
-def run_of(made: Proposal, number: int, value: float | None) -> PastRun:
+def run_of(made: SearchProposal, number: int, value: float | None) -> PastRun:
     name = number.to_bytes(32, "big")
     return PastRun(name, made.source_digest, made.genome, value, made.replicate, made.parent, made.base)
 

@@ -6,7 +6,7 @@ from autoresearch.errors import LogBehind, Refused
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from autoresearch.log.sync.index import KeyIndex, Violation
-from autoresearch.log.sync.session import Fetch, Finished, Leader, Opener, Send, Store
+from autoresearch.log.sync.session import Fetch, Leader, Opener, Send, Store, SyncFinished
 from autoresearch.record.kinds import Claim, Note, Withdrawal
 from autoresearch.record.record import DAY_MS, Network
 from tests.log.dumping import dump
@@ -122,7 +122,7 @@ class Driver:
                     waiting.append(iter(self.session.supply(self._node.log.records.raw(ids))))
                 case Store(records):
                     self._index.update(self._node.hear(records, self._now_ms))
-                case Finished() | Violation() as outcome:
+                case SyncFinished() | Violation() as outcome:
                     self.outcome = outcome
         return bytes(out)
 
@@ -144,5 +144,5 @@ def synchronise(opening, leading, chance, now_ms, *, breaks_after=None, damages=
         data = answer
         going, coming = coming, going
     if not damages:
-        assert isinstance(going.outcome, Finished), going.outcome
-        assert isinstance(coming.outcome, Finished), coming.outcome
+        assert isinstance(going.outcome, SyncFinished), going.outcome
+        assert isinstance(coming.outcome, SyncFinished), coming.outcome

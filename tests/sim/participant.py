@@ -32,7 +32,7 @@ from autoresearch_daemon.service.inputs import (
     WorkAsked,
     WorkerReady,
 )
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals
 
@@ -77,7 +77,7 @@ class Participant:
         self.local = LocalState(self.paths.local)
         self.jobs = VerificationQueue(self.notebook, self, self._fetch)
         self.reveals = Reveals(self.notebook, self.local, draw=self.chance.randbytes)
-        self.machine = Service(workers_wanted=1)
+        self.machine = NodeService(workers_wanted=1)
         self.life = self.world.next_number()
 
     def close(self):

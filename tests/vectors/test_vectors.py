@@ -19,7 +19,7 @@ from nacl.signing import SigningKey, VerifyKey
 
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.sync.index import LOWEST, KeyIndex, MalformedError, Reader, session_salt
+from autoresearch.log.sync.index import LOWEST, KeyIndex, MalformedError, MessageReader, session_salt
 from autoresearch.log.sync.messages import REPLY_BYTES, RangeWriter, decode_hello
 from autoresearch.log.sync.reconciliation import put_parts
 from autoresearch.record.encoding import decode
@@ -159,7 +159,7 @@ def test_the_document_has_every_reason_of_an_attestor() -> None:
 
 def test_varints_and_frames() -> None:
     for item in STORED["exchange"]["varints"]:
-        reader = Reader(bytes.fromhex(item["bytes"]))
+        reader = MessageReader(bytes.fromhex(item["bytes"]))
         if item["value"] is None:
             with pytest.raises(MalformedError):
                 reader.varint(2**63)

@@ -11,7 +11,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import Answer
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.ranges import Value
-from autoresearch.propose.search.proposal import LiveClaim, Proposal
+from autoresearch.propose.search.proposal import LiveClaim, SearchProposal
 from autoresearch.propose.search.search import Expectation, expectation, propose
 from autoresearch.record.encoding import short_id
 from autoresearch.task.model import Task
@@ -72,7 +72,7 @@ def suggest(
         belief = expectation(problem, runs, claims, genome)
         change: dict[str, list[Value]] = {name: [belief.before[name], value] for name, value in genome.items()}
         return SuggestAnswer(suggestions=[_view(belief, change, belief.parent)], settings=genome)
-    proposals: list[Proposal] = []
+    proposals: list[SearchProposal] = []
     for number in range(count):
         tried = [LiveClaim(made.source_digest, made.replicate, made.genome) for made in proposals]
         proposals.append(propose(problem, runs, [*claims, *tried], worker=WORKER, counter=number))

@@ -10,7 +10,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.filters import Condition, Filter, Order, Own
+from autoresearch.log.tables.filters import Condition, Filter, Order, OwnDevice
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.record.encoding import COMMON, prefix_range
 from autoresearch.text import one_line
@@ -104,7 +104,7 @@ def order_of(sort: str) -> tuple[Order, bool]:
     return order, sort.startswith("-")
 
 
-def _devices_of(log: Log, task: bytes, by: str, me: bytes | None) -> tuple[frozenset[bytes], tuple[Own, ...]]:
+def _devices_of(log: Log, task: bytes, by: str, me: bytes | None) -> tuple[frozenset[bytes], tuple[OwnDevice, ...]]:
     """The devices whose runs on a task are all of some participants, and those that were theirs for a time."""
     text, roster = by.lower(), roster_of(log)
     if text == "me":
@@ -114,7 +114,7 @@ def _devices_of(log: Log, task: bytes, by: str, me: bytes | None) -> tuple[froze
         raise UsageError(
             "a participant is named by the beginning of its key, or me", hint="autoresearch network credit"
         )
-    always, own = set[bytes](), list[Own]()
+    always, own = set[bytes](), list[OwnDevice]()
     for device, (_, first_ms, last_ms) in log.listing.devices(task).items():
         spans = roster.spans(device)
         ends = [min(start_ms, _FOR_EVER) for start_ms, _ in spans[1:]]
@@ -124,7 +124,7 @@ def _devices_of(log: Log, task: bytes, by: str, me: bytes | None) -> tuple[froze
             if start_ms <= first_ms and last_ms < end_ms:
                 always.add(device)
             else:
-                own.append(Own(device, start_ms, end_ms))
+                own.append(OwnDevice(device, start_ms, end_ms))
     return frozenset(always), tuple(own)
 
 

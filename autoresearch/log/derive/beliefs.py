@@ -19,7 +19,7 @@ from autoresearch.judging.belief import least_believed
 from autoresearch.log.connection import own_authors
 from autoresearch.log.derive.step import Items, Step, done
 from autoresearch.log.rows import RunFacts
-from autoresearch.log.standing.metrics import Metric, metric_of
+from autoresearch.log.standing.metrics import MetricDefinition, metric_of
 from autoresearch.log.tables.beliefs import PrintedRow
 from autoresearch.log.tables.standings import JudgedRun
 from autoresearch.log.tables.tables import Tables
@@ -50,7 +50,7 @@ def with_beliefs(log: Tables, runs: Sequence[RunFacts], rows: Sequence[JudgedRun
 
 
 def _believed(
-    log: Tables, task: bytes, metric: Metric, runs: Sequence[RunFacts], rows: Sequence[JudgedRun]
+    log: Tables, task: bytes, metric: MetricDefinition, runs: Sequence[RunFacts], rows: Sequence[JudgedRun]
 ) -> list[JudgedRun]:
     believed, own = log.beliefs.believed(task), own_authors(log.path.parent / "heads")
     ids = {run.id for run in believed}
@@ -91,7 +91,7 @@ def find_reach(log: Tables, task: bytes) -> float | None:
     log.beliefs.set_reach(task, after)
     done(log.reader.connection, "beliefs", [task])
     if before != after:
-        ends = sorted(-math.inf if one is None else one for one in (before, after))
+        ends = sorted(-math.inf if reach is None else reach for reach in (before, after))
         log.beliefs.unsettle(task, *ends)
     return after
 
@@ -111,7 +111,7 @@ def _reach(log: Tables, task: bytes) -> float | None:
         best = following
 
 
-def _bound(metric: Metric, value: float) -> Bound | None:
+def _bound(metric: MetricDefinition, value: float) -> Bound | None:
     """The bound that a metric has by its name, else by its task."""
     named = bound_of(metric.name, metric.direction, [value])
     stated = None if metric.floor is None else Bound(metric.floor, counted=False)

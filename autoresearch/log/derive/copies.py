@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from autoresearch.log.derive.step import Changes, Items, Step, done, note
-from autoresearch.log.rows import CopyRow, Device, LikeRow, Shared
+from autoresearch.log.rows import CopyRow, EntryKey, LikeRow, Shared
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.precedence import bans, order_of
 from autoresearch.log.tables.tables import Tables
@@ -118,7 +118,7 @@ def note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, .
     connection.executemany(_NOTE_PROGRAM, programs)
     models = [(n, task, model, task + model) for n, task, *_, model in changed if model]
     connection.executemany(_NOTE_CHECKPOINT, models)
-    connection.executemany(_NOTE_RIVAL, {(*row[1:5], Device._make(row[1:5]).key) for row in changed})
+    connection.executemany(_NOTE_RIVAL, {(*row[1:5], EntryKey._make(row[1:5]).key) for row in changed})
     if connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawn_run)").fetchone()[0]:
         connection.execute(_NOTE_WITHDRAWN.format(runs), values)
 
@@ -141,7 +141,7 @@ def note_task(connection: sqlite3.Connection, task: bytes) -> None:
 
 def note_devices(connection: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes, float, bytes]]) -> None:
     """Note that programs are to be ranked again as these devices ran them."""
-    note(connection, "entries", [Device._make(row).key for row in rows])
+    note(connection, "entries", [EntryKey._make(row).key for row in rows])
 
 
 def note_all(connection: sqlite3.Connection) -> None:
@@ -224,7 +224,7 @@ def _pairs(log: Tables, group: Shared, *, model: bool) -> Iterator[tuple[LikeRow
     for row in withdrawn:
         measured = _measured(log, row)
         for copy, first in order.copies([*published, row]) if len(measured) >= _MEASURED_BY else ():
-            authors = {voter(one.author, one.time).voter for one in (copy, first)}
+            authors = {voter(run.author, run.time).voter for run in (copy, first)}
             if copy is row and len(measured - authors) >= _MEASURED_BY:
                 yield copy, first
 

@@ -55,16 +55,16 @@ def _facts_of(log: Tables, run: Record, judgement: Judgement) -> list[FactRow]:
     assert isinstance(body, Run)
     facts = [
         FactRow(
-            one.id,
-            voter(one.author, one.time).root,
-            one.voter,
+            verification.id,
+            voter(verification.author, verification.time).root,
+            verification.voter,
             body.task,
-            _kind(one, judgement.state).value,
-            one.time,
-            outcome=(1 if one.passed == (judgement.state in UPHELD) else -1) if one.decides else 0,
-            ms=one.spent_ms,
+            _kind(verification, judgement.state).value,
+            verification.time,
+            outcome=(1 if verification.passed == (judgement.state in UPHELD) else -1) if verification.decides else 0,
+            ms=verification.spent_ms,
         )
-        for one in count_verifications(log, run, judgement.state)
+        for verification in count_verifications(log, run, judgement.state)
     ]
     if judgement.state in UPHELD | CONTESTED:
         author = voter(run.author, run.time)
@@ -76,12 +76,12 @@ def _facts_of(log: Tables, run: Record, judgement: Judgement) -> list[FactRow]:
     return facts
 
 
-def _kind(one: CountedVerification, state: RunState) -> VerificationKind:
-    if one.stage == REPLICATE:
+def _kind(verification: CountedVerification, state: RunState) -> VerificationKind:
+    if verification.stage == REPLICATE:
         return VerificationKind.REPLICATION
     if state is RunState.REFUTED:
-        return VerificationKind.RUBBER_STAMP if one.passed else VerificationKind.REFUTATION
-    return VerificationKind.PASSED if one.passed else VerificationKind.FAILED
+        return VerificationKind.RUBBER_STAMP if verification.passed else VerificationKind.REFUTATION
+    return VerificationKind.PASSED if verification.passed else VerificationKind.FAILED
 
 
 def _spent(log: Tables, run: Run) -> Spent | None:

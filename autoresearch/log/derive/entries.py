@@ -12,7 +12,7 @@ from functools import cache
 
 from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
 from autoresearch.log.derive.step import Items, Step, done
-from autoresearch.log.rows import Device, Entry, EntryRow, Place, Program, RunFacts
+from autoresearch.log.rows import Entry, EntryKey, EntryPlace, EntryRow, Program, RunFacts
 from autoresearch.log.standing.precedence import first_of
 from autoresearch.log.tables.runs import ATTESTED, COUNTED, DOUBTED, OTHERS, RIVALS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.log.tables.standings import JudgedRun
@@ -20,7 +20,7 @@ from autoresearch.log.tables.tables import Tables
 from autoresearch.words import UPHELD, RunState
 
 
-def derive(log: Tables, devices: Sequence[Device], _: float) -> Items:
+def derive(log: Tables, devices: Sequence[EntryKey], _: float) -> Items:
     """Compute anew the entries of programs by devices, and which of each program is the first."""
     some = dict.fromkeys(devices)
     log.entries.replace(some, [entry for device in some for entry in _entries(log, device)])
@@ -30,18 +30,18 @@ def derive(log: Tables, devices: Sequence[Device], _: float) -> Items:
     return {}
 
 
-def add_new(log: Tables, runs: Iterable[RunFacts], judged: Iterable[JudgedRun]) -> list[Device]:
+def add_new(log: Tables, runs: Iterable[RunFacts], judged: Iterable[JudgedRun]) -> list[EntryKey]:
     """Write the entries of new runs that nobody verified where each is all of its program; returns the others."""
     rules = cache(log.tasks.rules)
     entries: dict[Program, Entry] = {}
-    others: list[Device] = []
+    others: list[EntryKey] = []
     for run, row in zip(runs, judged, strict=True):
         if not run.valued:
             continue
         program = (run.task, run.seedless, run.budget)
         is_plain = not (run.forked or run.copied)
         if program in entries or not is_plain or not log.entries.is_new(program):
-            others.append(Device(*program, run.author))
+            others.append(EntryKey(*program, run.author))
             continue
         vouch, ruling = (ATTESTED if row.attested else OTHERS), rules(run.task)
         entries[program] = Entry(
@@ -63,7 +63,7 @@ def add_new(log: Tables, runs: Iterable[RunFacts], judged: Iterable[JudgedRun]) 
     return others
 
 
-def _entries(log: Tables, device: Device) -> Iterator[Entry]:
+def _entries(log: Tables, device: EntryKey) -> Iterator[Entry]:
     rules, runs = log.tasks.rules(device.task), log.entries.runs_of(device)
     counted = [run for run in runs if not run.forked or RunState(run.state) in UPHELD]
     attested = [run for run in runs if run.attested]
@@ -104,16 +104,16 @@ def _rank(mean: float, runs: int, rules: TaskRules | None, budget: float) -> flo
     return rank(mean, runs, rules) if rules and rules.ranks(budget) else None
 
 
-def _places(log: Tables, program: Program) -> Iterator[Place]:
+def _places(log: Tables, program: Program) -> Iterator[EntryPlace]:
     """The entries of a program whose places have changed."""
     rows, places = log.entries.rivals(program), defaultdict[EntryRow, int](int)
     counted, doubted, others = ([row for row in rows if row.vouch == vouch] for vouch in (ATTESTED, DOUBTED, OTHERS))
     # Where a device has runs after a fork, that entry has its other runs too.
-    with_doubted = [*doubted, *(row for row in counted if row.author not in {one.author for one in doubted})]
+    with_doubted = [*doubted, *(row for row in counted if row.author not in {doubt.author for doubt in doubted})]
     for some, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)):
         if some:
             places[_first(log, some)] += what
-    return (Place(*row[:3], places[row]) for row in rows if places[row] != row.place)
+    return (EntryPlace(*row[:3], places[row]) for row in rows if places[row] != row.place)
 
 
 def _first(log: Tables, rows: Sequence[EntryRow]) -> EntryRow:
@@ -129,5 +129,5 @@ ENTRIES = Step(
     reads="record run standing suspect copy rules mention lineage commitment dated_back",
     writes="entry",
     derive=derive,
-    item=Device.of_key,
+    item=EntryKey.of_key,
 )

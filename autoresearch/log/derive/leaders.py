@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from autoresearch.log.derive.step import Step
-from autoresearch.log.rows import Leader
+from autoresearch.log.rows import LeaderRow
 
 # So many runs are read at once where hidden ones are looked for.
 READ_AT_ONCE = 2_000
@@ -51,9 +51,9 @@ class NewValue(NamedTuple):
     value: float | None
 
 
-def leaders(runs: Iterable[Leader]) -> list[Leader]:
+def leaders(runs: Iterable[LeaderRow]) -> list[LeaderRow]:
     """Those of the runs that are better than all before them, in order. Pure."""
-    best: list[Leader] = []
+    best: list[LeaderRow] = []
     for run in sorted(runs):
         if not best or run.value < best[-1].value:
             best.append(run)
@@ -62,9 +62,9 @@ def leaders(runs: Iterable[Leader]) -> list[Leader]:
 
 def find_leaders(connection: sqlite3.Connection, course: Course, changes: Sequence[NewValue]) -> None:
     """Find who leads after changes of some runs, whose rows in ``listing`` are those of now."""
-    before = [Leader._make(row) for row in connection.execute(_LEADERS, course)]
+    before = [LeaderRow._make(row) for row in connection.execute(_LEADERS, course)]
     changed = {change.n: change for change in changes}
-    came = [Leader(*change[:3], change.value) for change in changes if change.value is not None]
+    came = [LeaderRow(*change[:3], change.value) for change in changes if change.value is not None]
     after = leaders([*(leader for leader in before if leader.n not in changed), *came])
     for leader in before:
         change = changed.get(leader.n)
@@ -76,20 +76,22 @@ def find_leaders(connection: sqlite3.Connection, course: Course, changes: Sequen
     connection.executemany("INSERT INTO frontier VALUES(?, ?, ?, ?, ?, ?, ?)", [(*course, *run) for run in new - old])
 
 
-def _hidden(connection: sqlite3.Connection, course: Course, after: Sequence[Leader], lost: Leader) -> list[Leader]:
+def _hidden(
+    connection: sqlite3.Connection, course: Course, after: Sequence[LeaderRow], lost: LeaderRow
+) -> list[LeaderRow]:
     """The runs that a leader hid, with some that still do not lead."""
     limit = min((leader.value for leader in after if leader.place <= lost.place), default=math.inf)
     ends = [leader.place for leader in after if leader.place > lost.place and leader.value <= lost.value]
     end = min(ends, default=(math.inf, b""))
-    name, place, candidates = _NAMES[course.sure], lost.place, list[Leader]()
+    name, place, candidates = _NAMES[course.sure], lost.place, list[LeaderRow]()
     while True:
         between = (course.task, course.hardware, lost.value, limit, READ_AT_ONCE + 1)
         hidden = connection.execute(_BY_VALUE.format(name=name), between).fetchall()
         if len(hidden) <= READ_AT_ONCE:
-            return candidates + [run for row in hidden if place < (run := Leader._make(row)).place < end]
+            return candidates + [run for row in hidden if place < (run := LeaderRow._make(row)).place < end]
         rows = connection.execute(_BY_TIME.format(name=name), (course.task, place[0], *place, READ_AT_ONCE)).fetchall()
         for *row, hardware in rows:
-            run = Leader._make(row)
+            run = LeaderRow._make(row)
             if run.place < end and hardware == course.hardware and run.value is not None and run.value < limit:
                 candidates.append(run)
                 limit = run.value

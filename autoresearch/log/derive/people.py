@@ -123,11 +123,11 @@ def _note_reviewed(log: Tables, before: Weights, now: Weights) -> None:
         copies.note_all(connection)
 
 
-def _differing(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
+def _differing(steps: list[tuple[int, int]], other: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
     """The stretches of time in which two step functions differ; each begins with its value at -1."""
-    moments = sorted({moment for moment, _ in (*one, *other)})
+    moments = sorted({moment for moment, _ in (*steps, *other)})
     for moment, end in zip(moments, [*moments[1:], math.inf], strict=True):
-        if _at(one, moment) != _at(other, moment):
+        if _at(steps, moment) != _at(other, moment):
             yield -math.inf if moment == moments[0] else moment, end
 
 

@@ -44,7 +44,7 @@ def _take_in_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
 
 def _rank_programs(connection: sqlite3.Connection, programs: set[Program]) -> None:
     rules: dict[bytes, TaskRules | None] = {}
-    gone, there = [], []
+    gone, ranked_programs = [], []
     for program in programs:
         task, _, budget = program
         if task not in rules:
@@ -56,9 +56,9 @@ def _rank_programs(connection: sqlite3.Connection, programs: set[Program]) -> No
             gone.append(program)
             continue
         ranked = rank(pooled.mean, pooled.runs, ruling) if ruling and ruling.ranks(budget) else None
-        there.append((*program, pooled.runs, pooled.mean, pooled.first.id, pooled.first.time, ranked))
+        ranked_programs.append((*program, pooled.runs, pooled.mean, pooled.first.id, pooled.first.time, ranked))
     connection.executemany("DELETE FROM program WHERE task = ? AND seedless = ? AND budget = ?", gone)
-    connection.executemany("INSERT OR REPLACE INTO program VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
+    connection.executemany("INSERT OR REPLACE INTO program VALUES(?, ?, ?, ?, ?, ?, ?, ?)", ranked_programs)
 
 
 def _rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:

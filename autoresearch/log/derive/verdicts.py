@@ -15,7 +15,7 @@ from autoresearch.judging.states import Judgement
 from autoresearch.log.derive.beliefs import with_beliefs
 from autoresearch.log.derive.entries import add_new
 from autoresearch.log.derive.step import Changes, Items, Step, done
-from autoresearch.log.rows import Device, RunFacts
+from autoresearch.log.rows import EntryKey, RunFacts
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.precedence import Bans, bans
 from autoresearch.log.standing.verification import checkers_of, judge_now
@@ -106,7 +106,7 @@ def derive(log: Tables, numbers: Sequence[int], end: float) -> Items:
     for run, row in zip(some, _judged(log, some, verified=True), strict=True):
         rows.append(row)
         if run.valued:
-            devices.append(Device(run.task, run.seedless, run.budget, run.author))
+            devices.append(EntryKey(run.task, run.seedless, run.budget, run.author))
         if time.monotonic() > end:
             break
     some = some[: len(rows)]
@@ -123,7 +123,7 @@ def _postpone(log: Tables, after: int) -> None:
     hold_places(log.reader.connection, after)
 
 
-def _write_unverified(log: Tables, runs: Sequence[RunFacts]) -> list[Device]:
+def _write_unverified(log: Tables, runs: Sequence[RunFacts]) -> list[EntryKey]:
     """Judge runs that nobody verified; returns the programs by devices that are to be ranked besides."""
     rows = with_beliefs(log, runs, list(_judged(log, runs, verified=False)))
     _write(log, rows)

@@ -102,9 +102,9 @@ class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
     gain_reported: float | None = None
 
 
-def numbers_of(one: RunNumbers) -> RunNumbers:
+def numbers_of(answer: RunNumbers) -> RunNumbers:
     """The numbers of an answer alone."""
-    return RunNumbers(**{name: getattr(one, name) for name in RunNumbers.__struct_fields__})
+    return RunNumbers(**{name: getattr(answer, name) for name in RunNumbers.__struct_fields__})
 
 
 class Leading(NamedTuple):

@@ -183,11 +183,11 @@ def judged_rows(
     judged, following, size = 0, iter(rows), JUDGED_FIRST
     while page := list(islice(following, size)):
         size = JUDGED_PAGE
-        for one in placed(log, page, context):
-            if not condition(one.row):
+        for program in placed(log, page, context):
+            if not condition(program.row):
                 continue
-            yield one
-            judged += one.judgement.state not in MISBEHAVED
+            yield program
+            judged += program.judgement.state not in MISBEHAVED
             if judged >= JUDGED_ROWS:
                 return
 
@@ -273,8 +273,8 @@ def next_base(log: Log, task: bytes, context: TrustContext) -> Placed | None:
 
 def visible_programs(log: Log, programs: Collection[Placed]) -> list[Placed]:
     """Those programs whose runs a person here does not hide."""
-    hidden = log.hidden.of([one.row.first for one in programs])
-    return [one for one in programs if one.row.first not in hidden]
+    hidden = log.hidden.of([program.row.first for program in programs])
+    return [program for program in programs if program.row.first not in hidden]
 
 
 def buildable(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
@@ -306,7 +306,7 @@ def buildable(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
             yield placed
         else:
             later.append((at, placed))
-    yield from (placed for _, placed in sorted(later, key=lambda one: one[0]))
+    yield from (placed for _, placed in sorted(later, key=lambda item: item[0]))
     yield from (placed for _, placed in placed_in(judged_rows(log, unvouched(log, task, context), context)))
 
 

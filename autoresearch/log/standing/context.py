@@ -236,26 +236,26 @@ def _most_used(log: Tables, task: bytes) -> str:
     return min(programs, key=lambda device: (-len(voters[device]), -programs[device], device), default="")
 
 
-class Own(NamedTuple):
+class OwnCommitments(NamedTuple):
     """The commitments of a device for a stage and a round: its first by number, and all by id."""
 
     first: CommitmentRow
     by_id: dict[bytes, CommitmentRow]
 
 
-def committed_by(rows: Iterable[CommitmentRow]) -> dict[tuple[bytes, str, int], Own]:
+def committed_by(rows: Iterable[CommitmentRow]) -> dict[tuple[bytes, str, int], OwnCommitments]:
     """The commitments on a run with valid proofs, by device, stage and round."""
-    by_name: dict[tuple[bytes, str, int], Own] = {}
+    by_name: dict[tuple[bytes, str, int], OwnCommitments] = {}
     for row in rows:
         if row.output is not None:
             name = (row.author, row.stage, row.round)
-            own = by_name.get(name, Own(row, {}))
+            own = by_name.get(name, OwnCommitments(row, {}))
             own.by_id[row.id] = row
             by_name[name] = own._replace(first=min(own.first, row, key=lambda row: (row.seq, row.id)))
     return by_name
 
 
-def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], Own]) -> bytes | None:
+def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], OwnCommitments]) -> bytes | None:
     """The id of the commitment that a verification links and opens, or None.
 
     A device has one for a stage and a round: its first by number. So no verifier can commit to two values and then

@@ -59,7 +59,7 @@ class EvidenceItem(NamedTuple):
 def all_evidence(log: Log) -> list[EvidenceItem]:
     """All evidence in a log, the newest first."""
     every = [*_forks(log), *_frauds(log), *_values(log)]
-    return sorted(every, key=lambda one: (-one.time_ms, one.kind, one.records))
+    return sorted(every, key=lambda item: (-item.time_ms, item.kind, item.records))
 
 
 def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem | None:
@@ -70,10 +70,10 @@ def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem |
         case EvidenceKind.SEED | EvidenceKind.LINEAGE:
             items = _frauds(log)
         case EvidenceKind.VALUE:
-            there = log.records.find(record)
-            of = there.body.run if there is not None and isinstance(there.body, Verification) else record
+            stored = log.records.find(record)
+            of = stored.body.run if stored is not None and isinstance(stored.body, Verification) else record
             items = _values(log, of)
-    return next((one for one in items if one.kind is kind and record in one.records), None)
+    return next((item for item in items if item.kind is kind and record in item.records), None)
 
 
 def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
@@ -158,12 +158,12 @@ class Citations:
     @property
     def better(self) -> int:
         """How many were better than their parent run."""
-        return sum(one.better is True for one in self.runs)
+        return sum(run.better is True for run in self.runs)
 
     @property
     def worse(self) -> int:
         """How many failed or were no better."""
-        return sum(one.better is False for one in self.runs)
+        return sum(run.better is False for run in self.runs)
 
     @property
     def state(self) -> HypothesisState:
@@ -198,9 +198,11 @@ def citations(
     judged = judgements(log, [*counted, *parents])
     outcomes = {
         run: Citation(run, row.time, _is_better(judged, row, parents.get(row.parent or b""), rules.sign))
-        for run, row in sorted(counted.items(), key=lambda one: (-one[1].time, one[0]))
+        for run, row in sorted(counted.items(), key=lambda item: (-item[1].time, item[0]))
     }
-    cited = {note: tuple(one for run, one in outcomes.items() if run in set(runs)) for note, runs in citing.items()}
+    cited = {
+        note: tuple(citation for run, citation in outcomes.items() if run in set(runs)) for note, runs in citing.items()
+    }
     return {note: Citations(runs) for note, runs in cited.items() if runs}
 
 
@@ -300,7 +302,7 @@ def credit(log: Log, task: bytes | None = None, *, roots: Collection[bytes] | No
     for row in log.credits.sums(task):
         rules = log.tasks.rules(row.task) if row.work else None
         account(row.root, row.voter).add(row, rules.budget if rules else 0.0)
-    chosen = {who: one for who, one in accounts.items() if roots is None or one.roots.intersection(roots)}
+    chosen = {who: sums for who, sums in accounts.items() if roots is None or sums.roots.intersection(roots)}
     voters = chosen.keys() | {voter for of_voter in chosen.values() for voter in of_voter.voters}
     records = track_records(log, voters)
     views = [
@@ -328,7 +330,7 @@ class _Newest(NamedTuple):
 
 
 def _ids(groups: Iterable[list[tuple[int, bytes]]]) -> list[str]:
-    newest = sorted((one for several in groups for one in several), reverse=True)[:NEWEST_MAX]
+    newest = sorted((run for several in groups for run in several), reverse=True)[:NEWEST_MAX]
     return [format_id(record) for _, record in newest]
 
 

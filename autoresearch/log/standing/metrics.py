@@ -18,7 +18,7 @@ from autoresearch.text import MINIMIZE, sign_of
 from autoresearch.words import DISBELIEF_SENTENCES, RUN_STATE_SENTENCES, RunState
 
 
-class Metric(NamedTuple):
+class MetricDefinition(NamedTuple):
     """What a task's definition says of its number. ``printed``: the program itself prints it."""
 
     name: str
@@ -33,12 +33,12 @@ class Metric(NamedTuple):
         return sign_of(self.direction)
 
 
-def metric_of(log: Tables, task: bytes) -> Metric | None:
+def metric_of(log: Tables, task: bytes) -> MetricDefinition | None:
     """What is known of a task's number; None without a definition."""
     return cached(log, ("metric", task), lambda: _metric(log, task), lasting=True)
 
 
-def _metric(log: Tables, task: bytes) -> Metric | None:
+def _metric(log: Tables, task: bytes) -> MetricDefinition | None:
     definition = log.tasks.definition(task) or {}
     metric, baseline = definition.get("metric"), definition.get("baseline")
     if not isinstance(metric, Mapping):
@@ -46,7 +46,7 @@ def _metric(log: Tables, task: bytes) -> Metric | None:
     floor, printed = possible_value(metric.get("floor")), metric.get("source") == "stdout"
     direction = str(metric.get("direction", MINIMIZE))
     digest = baseline if isinstance(baseline, bytes) else None
-    return Metric(str(metric.get("name", "")), direction, floor, printed, digest)
+    return MetricDefinition(str(metric.get("name", "")), direction, floor, printed, digest)
 
 
 def disbelief_sentence(log: Tables, run: bytes) -> str:

@@ -147,7 +147,7 @@ def track_records(log: Log, voters: Collection[bytes] | None = None) -> dict[byt
     for sums in log.credits.of_voters(voters):
         if sums.right or sums.wrong:
             kinds[sums.voter][sums.what] = sums
-    last_ms = {voter: max((one.time_ms for one in wrong.get(voter, ())), default=-1) for voter in {*kinds, *wrong}}
+    last_ms = {voter: max((mark.time_ms for mark in wrong.get(voter, ())), default=-1) for voter in {*kinds, *wrong}}
     in_a_row = log.credits.in_a_row(last_ms)
     return {
         voter: _summed(log, voter, kinds.get(voter, {}), wrong.get(voter, []), in_a_row[voter]) for voter in last_ms

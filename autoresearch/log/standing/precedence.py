@@ -107,7 +107,7 @@ class Published(Protocol):
 PublishedT = TypeVar("PublishedT", bound=Published)
 
 
-class Order:
+class PublicationOrder:
     """Which of some runs was published first, by when each voter first named them."""
 
     def __init__(self, voter: Callable[[bytes, int], Voter], seen: Mapping[bytes, Mapping[bytes, Seen]]) -> None:
@@ -160,7 +160,7 @@ def _vouched(seen: Mapping[bytes, Seen], authors: set[bytes]) -> Seen:
     return times[_WITNESSES - 1] if len(times) >= _WITNESSES else _NEVER
 
 
-def order_of(log: Tables, runs: Iterable[Published]) -> Order:
+def order_of(log: Tables, runs: Iterable[Published]) -> PublicationOrder:
     """The order of these runs, by the records that name them."""
     roster, banned = roster_of(log), bans(log)
     seen: defaultdict[bytes, dict[bytes, Seen]] = defaultdict(dict)
@@ -171,7 +171,7 @@ def order_of(log: Tables, runs: Iterable[Published]) -> Order:
         if who.attested and not banned.cover(who.voter, mention.time, device=mention.author, seq=mention.seq):
             first, when = seen[mention.run], (mention.signed_ms, mention.built)
             first[who.voter] = min(when, first.get(who.voter, when))
-    return Order(roster.voter, seen)
+    return PublicationOrder(roster.voter, seen)
 
 
 def first_of(log: Tables, runs: Collection[PublishedT]) -> PublishedT:
@@ -245,4 +245,4 @@ def _first(log: Tables, row: RunFacts) -> RunFacts | None:
     if len(attested) < 2:
         return next(iter(attested), None)
     order = order_of(log, attested)
-    return reduce(lambda one, other: other if order.was_seen_before(other, one) else one, attested)
+    return reduce(lambda first, other: other if order.was_seen_before(other, first) else first, attested)

@@ -303,14 +303,19 @@ def board(log: Log, task: bytes, context: TrustContext, *, limit: int) -> list[P
         return leaderboard(log, task, limit)
     sections = _sections(log, task, context, limit)
     shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
-    around = around_programs(log, task, [one.row for rows in sections.values() for one in rows])
+    around = around_programs(log, task, [program.row for rows in sections.values() for program in rows])
     ranked = BoardSection.CONFIRMED if context.verifying else BoardSection.OPEN
     return [
         program_view(
-            log, one.row, one.judgement, position=number if name is ranked else 0, section=name.value, around=around
+            log,
+            program.row,
+            program.judgement,
+            position=number if name is ranked else 0,
+            section=name.value,
+            around=around,
         )
         for name, rows in sections.items()
-        for number, one in enumerate(rows[: shares[name]], start=1)
+        for number, program in enumerate(rows[: shares[name]], start=1)
     ]
 
 
@@ -319,13 +324,13 @@ def _sections(log: Log, task: bytes, context: TrustContext, limit: int) -> dict[
     confirmed = in_state(log, task, verified, RunState.CONFIRMED)[:limit]
     waiting = in_state(log, task, verified, RunState.PROVISIONAL)[:limit] if context.verifying else []
     failed: list[Placed] = []
-    seen = {(one.row.seedless, one.row.budget) for one in (*confirmed, *waiting)}
+    seen = {(program.row.seedless, program.row.budget) for program in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
     rows = (row for row in vouched(log, task, context, visible=True) if (row.seedless, row.budget) not in seen)
-    for one in judged_rows(log, rows, context):
-        (waiting if one.judgement.state in SOUND else failed).append(one)
+    for program in judged_rows(log, rows, context):
+        (waiting if program.judgement.state in SOUND else failed).append(program)
         if len(waiting) >= limit:
-            last = one.row.rank
+            last = program.row.rank
             break
     unattested = list(islice(unvouched(log, task, context, up_to=last), limit))
     return {

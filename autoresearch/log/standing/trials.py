@@ -98,7 +98,7 @@ def _sample(log: Log, task: bytes, context: TrustContext, most: int) -> Iterator
 def _best(log: Log, task: bytes, context: TrustContext, most: int) -> Iterator[bytes]:
     """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
     rows = judged_rows(log, vouched(log, task, context, own=True, visible=True), context)
-    return islice((one.row.source_digest for one in rows if one.judgement.state not in MISBEHAVED), most)
+    return islice((program.row.source_digest for program in rows if program.judgement.state not in MISBEHAVED), most)
 
 
 def _some_runs(log: Log, task: bytes, context: TrustContext, digests: Collection[bytes]) -> set[bytes]:

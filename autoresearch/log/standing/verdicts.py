@@ -121,8 +121,8 @@ def _learnt(log: Log, task: bytes) -> LearntNoise | None:
     if not values:
         return None
     runs = sum(map(len, values))
-    squares = math.fsum((one - fmean(group)) ** 2 for group in values for one in group)
-    largest = max(abs(one) for group in values for one in group)
+    squares = math.fsum((value - fmean(group)) ** 2 for group in values for value in group)
+    largest = max(abs(value) for group in values for value in group)
     deviation = math.sqrt(squares / (runs - len(values)))
     return LearntNoise(deviation if deviation > _ROUNDING * largest else 0.0, runs, len(values))
 

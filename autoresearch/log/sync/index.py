@@ -55,7 +55,7 @@ def leading_varint(data: bytes | bytearray, at: int = 0) -> tuple[int, int] | No
     raise MalformedError("an integer is too long")
 
 
-class Reader:
+class MessageReader:
     """Reads a message from its beginning to its end. Every method raises MalformedError at the end of the bytes."""
 
     def __init__(self, data: bytes) -> None:
@@ -247,7 +247,7 @@ class KeyIndex:
 
 def cut(before: bytes, after: bytes) -> bytes:
     """The shortest bound that separates two keys: above ``before``, not above ``after``."""
-    same = next(at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other)
+    same = next(at for at, (low, other) in enumerate(zip(before, after, strict=True)) if low != other)
     return after[: same + 1]
 
 

@@ -21,7 +21,7 @@ from autoresearch.log.sync.index import (
     NONCE_BYTES,
     SHORT_BYTES,
     MalformedError,
-    Reader,
+    MessageReader,
     leading_varint,
     varint,
 )
@@ -126,7 +126,7 @@ def decode_reply(data: bytes, lower: bytes) -> list[Range]:
 def _decode(data: bytes, lower: bytes, most_bytes: int, most_ranges: int, *, listing: bool) -> list[Range]:
     if len(data) > most_bytes:
         raise MalformedError(f"the message has {len(data)} bytes, more than the {most_bytes} allowed")
-    reader, ranges = Reader(data), list[Range]()
+    reader, ranges = MessageReader(data), list[Range]()
     while reader.more:
         item = _decode_range(reader, listing=listing)
         if item.upper <= lower:
@@ -142,7 +142,7 @@ def _decode(data: bytes, lower: bytes, most_bytes: int, most_ranges: int, *, lis
     return ranges
 
 
-def _decode_range(reader: Reader, *, listing: bool) -> Range:
+def _decode_range(reader: MessageReader, *, listing: bool) -> Range:
     head = reader.byte()
     length = head & 0x3F
     if length > KEY_BYTES or head >> 6 > max(Mode):
@@ -244,7 +244,7 @@ def encode_hello(hello: Hello) -> bytes:
 
 def decode_hello(payload: bytes) -> Hello:
     """The hello. Raises MalformedError."""
-    reader = Reader(payload)
+    reader = MessageReader(payload)
     if (version := reader.byte()) != VERSION:
         raise MalformedError(f"version {version} of the protocol is unknown here")
     network, nonce = reader.take(_NETWORK_BYTES), reader.take(NONCE_BYTES)
@@ -294,7 +294,7 @@ def decode_batch(payload: bytes, record_bytes: int) -> Batch:
         raise MalformedError(f"a batch unpacks to more than {BATCH_BYTES} bytes")
     if not unpacker.eof or unpacker.unused_data:
         raise MalformedError("a batch does not end where its compressed data does")
-    reader, records = Reader(plain), list[Pair]()
+    reader, records = MessageReader(plain), list[Pair]()
     while reader.more:
         length = reader.varint(record_bytes)
         if not length:

@@ -151,7 +151,7 @@ class _Open(NamedTuple):
     how: _How
 
 
-class Listing(NamedTuple):
+class IdListing(NamedTuple):
     """All short ids that the other side has from ``lower`` up to ``upper``."""
 
     lower: bytes
@@ -159,10 +159,10 @@ class Listing(NamedTuple):
     shorts: list[bytes]
 
 
-class Difference:
+class ReplyDifference:
     """What one reply told. Read :meth:`have` to its end; then ``need`` is complete."""
 
-    def __init__(self, index: KeyIndex, salt: bytes, listings: list[Listing]) -> None:
+    def __init__(self, index: KeyIndex, salt: bytes, listings: list[IdListing]) -> None:
         self._index = index
         self._salt = salt
         self._listings = listings
@@ -205,7 +205,7 @@ class Initiator:
             self._ask(writer, self._open.pop())
         return writer.message()
 
-    def receive(self, reply: bytes) -> Difference | Violation:
+    def receive(self, reply: bytes) -> ReplyDifference | Violation:
         """What the reply says, or how it breaks the protocol."""
         try:
             ranges = decode_reply(reply, self._lower)
@@ -215,7 +215,7 @@ class Initiator:
             return Violation(f"The reply is malformed: {error}.")
         self._open += reversed(differing + unanswered)
         self._asked = []
-        return Difference(self._index, self._salt, listings)
+        return ReplyDifference(self._index, self._salt, listings)
 
     def _ask(self, writer: RangeWriter, item: _Open) -> None:
         start, stop = self._index.lower_bound(item.lower), self._index.lower_bound(item.upper)
@@ -230,9 +230,9 @@ class Initiator:
             parts = put_parts(writer, self._index, self._salt, start, stop, item.upper)
             self._asked += [_Open(lower, upper, item.level, _How.WHOLE) for lower, upper in parts]
 
-    def _weigh(self, ranges: list[Range]) -> tuple[list[Listing], list[_Open]]:
+    def _weigh(self, ranges: list[Range]) -> tuple[list[IdListing], list[_Open]]:
         """The lists among the ranges, and what still differs. Raises MalformedError for what was not asked."""
-        listings, differing = list[Listing](), list[_Open]()
+        listings, differing = list[IdListing](), list[_Open]()
         lower, number, pieces = self._lower, 0, 0
         for item in ranges:
             if item.mode is not Mode.SKIP:
@@ -241,7 +241,7 @@ class Initiator:
                 pieces += 1
                 request = self._fitting(number, lower, item, pieces)
                 if item.mode is Mode.IDS:
-                    listings.append(Listing(lower, item.upper, split_shorts(item.payload)))
+                    listings.append(IdListing(lower, item.upper, split_shorts(item.payload)))
                 elif item.payload != self._own_fingerprint(lower, item.upper):
                     differing.append(_Open(lower, item.upper, request.level + 1, _How.SPLIT))
             lower = item.upper

@@ -37,7 +37,7 @@ from autoresearch.log.sync.messages import (
     encode_hello,
     frame,
 )
-from autoresearch.log.sync.reconciliation import Difference, Initiator, Responder
+from autoresearch.log.sync.reconciliation import Initiator, ReplyDifference, Responder
 from autoresearch.record.record import Network
 
 
@@ -63,7 +63,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class SyncFinished:
     """All is exchanged. How many records went each way, and how many requests it took."""
 
     sent: int
@@ -71,7 +71,7 @@ class Finished:
     requests: int
 
 
-Effect = Send | Fetch | Store | Finished | Violation
+Effect = Send | Fetch | Store | SyncFinished | Violation
 """A Violation, too, is the last effect of a session: close the stream."""
 
 
@@ -126,7 +126,7 @@ class Session(ABC):
         return self._noted(self._supplied(records))
 
     def _noted(self, effects: list[Effect]) -> list[Effect]:
-        self.over = self.over or (bool(effects) and isinstance(effects[-1], Finished | Violation))
+        self.over = self.over or (bool(effects) and isinstance(effects[-1], SyncFinished | Violation))
         return effects
 
     def _frame(self, kind: Type, payload: bytes) -> list[Effect]:
@@ -159,8 +159,8 @@ class Session(ABC):
         self._fetching = True
         return [Fetch(tuple(ids))]
 
-    def _finished(self) -> Finished:
-        return Finished(self._sent, self._received, self._requests)
+    def _finished(self) -> SyncFinished:
+        return SyncFinished(self._sent, self._received, self._requests)
 
     @abstractmethod
     def _greeted(self, hello: Hello) -> list[Effect]: ...
@@ -206,7 +206,7 @@ class Leader(Session):
         self._refused: set[bytes] = set()
         self._salt = b""
         self._initiator: Initiator | None = None
-        self._difference: Difference | None = None
+        self._difference: ReplyDifference | None = None
         self._have: Iterator[bytes] = iter(())
         self._wants = False
         self._awaited: set[bytes] = set()

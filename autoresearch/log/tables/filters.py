@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from autoresearch.log.connection import PAGE, VISIBLE, Reader
-from autoresearch.log.rows import Leader
+from autoresearch.log.rows import LeaderRow
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.words import PLAIN_MARKS, RunMark
 
@@ -41,7 +41,7 @@ FROM {} LEFT JOIN standing AS s ON s.n = r.n WHERE {}
 _ZEROS_LEAST = 4
 
 
-class Own(NamedTuple):
+class OwnDevice(NamedTuple):
     """A device that is a participant's from one time on and before another, Unix milliseconds."""
 
     device: bytes
@@ -71,7 +71,7 @@ class Filter:
     marks: frozenset[str] = frozenset()
     until: int = 0
     authors: frozenset[bytes] | None = None
-    own: tuple[Own, ...] = ()
+    own: tuple[OwnDevice, ...] = ()
     hardware: str = ""
     match: str = ""
     ids: tuple[bytes, bytes] | None = None
@@ -127,7 +127,7 @@ class ListedRun(NamedTuple):
 _FLAGS = ListedRun._fields.index("measured")
 
 
-class Counts(NamedTuple):
+class RunCounts(NamedTuple):
     """How many runs a filter finds by mark, and how many more are hidden here."""
 
     marks: dict[str, int]
@@ -182,7 +182,7 @@ class Listing:
         text = f"SELECT r.n FROM {tables} WHERE {query.text} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
         return [n for (n,) in self._reader.read(text, (*query.values, limit, skip))]
 
-    def counts(self, selection: Filter) -> Counts:
+    def counts(self, selection: Filter) -> RunCounts:
         """How many runs a filter finds of each mark, without its own marks; and how many with them are hidden."""
         sums = self._summed(selection) if selection.is_summed else self._counted(selection)
         if selection.is_summed:
@@ -201,7 +201,7 @@ class Listing:
         """  # noqa: S608
         counts[RunMark.LEADING] = self._reader.read(text, (selection.task, selection.board, *query.values))[0][0]
         counts[RunMark.REPORTED] = counts.get(RunMark.REPORTED, 0) - counts[RunMark.LEADING]
-        return Counts({mark.value: counts[mark] for mark in RunMark if counts.get(mark)}, hidden)
+        return RunCounts({mark.value: counts[mark] for mark in RunMark if counts.get(mark)}, hidden)
 
     def _tables(self, selection: Filter) -> tuple[str, _Query]:
         """The tables that a filter is looked up in, in an order in which few rows are read; and its conditions."""
@@ -277,13 +277,13 @@ class Listing:
                 query.add(f"l.task = ? AND l.zeros >= {_ZEROS_LEAST}", selection.task)
         return self._facts(tables, query, selection.board)
 
-    def leaders(self, selection: Filter, sure: int) -> list[Leader]:
+    def leaders(self, selection: Filter, sure: int) -> list[LeaderRow]:
         """All runs of a task that led, as confirmed or as reported, in order; without those that are hidden."""
         text = f"""
         SELECT f.time, f.id, f.n, f.value FROM frontier AS f CROSS JOIN run AS r ON r.n = f.n
         WHERE f.task = ? AND f.hardware = ? AND f.sure = ? AND {_VISIBLE} ORDER BY f.time, f.id
         """  # noqa: S608
-        return [Leader._make(row) for row in self._reader.read(text, (selection.task, selection.board, sure))]
+        return [LeaderRow._make(row) for row in self._reader.read(text, (selection.task, selection.board, sure))]
 
     def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
         """How many runs of each device and mark a task has from a time on."""

@@ -116,9 +116,9 @@ class Hidden:
 
     def count_records(self, thing: Thing | None = None) -> int:
         """How many records that are here a thing hides, or all together."""
-        one, author = ("", "") if thing is None else ("WHERE thing = ?1", "WHERE hidden_author.thing = ?1")
+        of_thing, author = ("", "") if thing is None else ("WHERE thing = ?1", "WHERE hidden_author.thing = ?1")
         query = f"""
-        SELECT count(*) FROM (SELECT n FROM hidden {one}
+        SELECT count(*) FROM (SELECT n FROM hidden {of_thing}
             UNION SELECT record.n FROM hidden_author CROSS JOIN record ON record.author = hidden_author.author {author})
         """  # noqa: S608
         return int(self._reader.read(query, () if thing is None else (thing,))[0][0])
@@ -137,11 +137,11 @@ class Hidden:
         """Forget a thing, whoever's list it is from; or all from one participant's list. Returns what it was."""
         connection, self._found = self._reader.connection, None
         name, value = ("thing", thing) if origin is None else ("origin", origin)
-        things = [one for (one,) in self._reader.read(f"SELECT DISTINCT thing FROM hide WHERE {name} = ?", (value,))]  # noqa: S608
+        things = [row[0] for row in self._reader.read(f"SELECT DISTINCT thing FROM hide WHERE {name} = ?", (value,))]  # noqa: S608
         connection.execute(f"DELETE FROM hide WHERE {name} = ?", (value,))  # noqa: S608
         for table in "hidden", "hidden_author":
             query = f"DELETE FROM {table} WHERE thing = ?1 AND NOT EXISTS(SELECT 1 FROM hide WHERE thing = ?1)"  # noqa: S608
-            connection.executemany(query, [(one,) for one in things])
+            connection.executemany(query, [(thing,) for thing in things])
         return things
 
     def hide_authors(self, rows: Iterable[tuple[bytes, bytes]]) -> None:

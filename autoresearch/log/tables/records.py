@@ -77,9 +77,9 @@ class Records:
             # Ids as people type them, no longer than tells them apart.
             ids = [bytes(row[0]) for row in rows]
             length = len(short_id(ids[0]))
-            while len({short_id(one, length) for one in ids}) < len(ids):
+            while len({short_id(record_id, length) for record_id in ids}) < len(ids):
                 length += 4
-            candidates = [short_id(one, length) for one in ids]
+            candidates = [short_id(record_id, length) for record_id in ids]
             raise AmbiguousId(f"{prefix} can mean several records.", candidates)
         return bytes(rows[0][0])
 
@@ -91,11 +91,11 @@ class Records:
 
     def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Those of ``ids`` that are here."""
-        there = set[bytes]()
+        stored = set[bytes]()
         for part in in_parts(ids):
             query = f"SELECT id FROM record WHERE id IN ({marks(part)})"  # noqa: S608
-            there.update(record_id for (record_id,) in self._reader.rows(query, *part))
-        return there
+            stored.update(record_id for (record_id,) in self._reader.rows(query, *part))
+        return stored
 
     def newest(
         self,
@@ -114,11 +114,11 @@ class Records:
         """
         if task is not None and kind is None and author is None:
             # The index has a task's records by kind: the newest of each kind, and of these the newest.
-            kinds = [one for one in TASK_KINDS if one != without]
+            kinds = [task_kind for task_kind in TASK_KINDS if task_kind != without]
             several = [
                 record
-                for one in kinds
-                for record in self.newest(kind=one, task=task, since_ms=since_ms, limit=limit, visible=visible)
+                for task_kind in kinds
+                for record in self.newest(kind=task_kind, task=task, since_ms=since_ms, limit=limit, visible=visible)
             ]
             return sorted(several, key=lambda record: (record.time, record.id), reverse=True)[:limit]
         where, values = self._where(kind, task, author, since_ms, without, VISIBLE.format("record") if visible else "")

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from autoresearch.judging.statistics import TaskRules
 from autoresearch.log.connection import COPIED, COUNTS, ENDED, RUN_COLUMNS, SUSPECT, VISIBLE, Reader, in_parts, marks
 from autoresearch.log.rows import (
-    Device,
     Entry,
+    EntryKey,
+    EntryPlace,
     EntryRow,
     HistoryRow,
-    Place,
     Program,
     ProgramRow,
     RunFacts,
@@ -86,8 +86,8 @@ class Runs:
 
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""
-        there = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
-        parts = ((f"{_HISTORY} {there.format(marks(part))}", part) for part in in_parts(runs))
+        condition = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
+        parts = ((f"{_HISTORY} {condition.format(marks(part))}", part) for part in in_parts(runs))
         return [HistoryRow(*row) for query, part in parts for row in self._reader.read(query, part)]
 
     def signed(self, task: bytes) -> list[SignedRun]:
@@ -418,7 +418,7 @@ class Entries:
 
     # What the step of entries reads and writes.
 
-    def runs_of(self, device: Device) -> list[RunFacts]:
+    def runs_of(self, device: EntryKey) -> list[RunFacts]:
         """The runs of a program by one device that have a value."""
         return [RunFacts(*row) for row in self._reader.read(_RUNS, device)]
 
@@ -439,7 +439,7 @@ class Entries:
         """  # noqa: S608
         return bool(self._reader.read(query, (*program, *program))[0][0])
 
-    def replace(self, devices: Iterable[Device], entries: Iterable[Entry]) -> None:
+    def replace(self, devices: Iterable[EntryKey], entries: Iterable[Entry]) -> None:
         """Write all entries of some programs by some devices."""
         connection, devices = self._reader.connection, list(devices)
         connection.executemany(f"DELETE FROM entry WHERE {_OF} AND author = ?", devices)  # noqa: S608
@@ -450,7 +450,7 @@ class Entries:
         statement = f"INSERT INTO entry({_COLUMNS}) VALUES({', '.join('?' * len(Entry._fields))})"
         self._reader.connection.executemany(statement, entries)
 
-    def set_places(self, program: Program, places: Iterable[Place]) -> None:
+    def set_places(self, program: Program, places: Iterable[EntryPlace]) -> None:
         """Note which entries of a program are the first of it, and which are not."""
         self._reader.connection.executemany(
             f"UPDATE entry SET place = ? WHERE {_OF} AND author = ? AND vouch = ? AND hardware = ?",  # noqa: S608

@@ -67,7 +67,7 @@ class Texts:
             return []
         match = f'marks : ("{kind}" AND "{task_mark(task)}") AND text : ({query})'
         rows = self._found(_TEXT_MATCHES, "record.author", [match, task], authors, limit)
-        return sorted(rows, key=lambda one: (one.distance, -one.time, one.id))[:limit]
+        return sorted(rows, key=lambda match: (match.distance, -match.time, match.id))[:limit]
 
     def matching_runs(self, task: bytes, words: str) -> str:
         """The query of the index that finds the runs on a task whose text has all these words; empty without a word."""
@@ -79,7 +79,7 @@ class Texts:
     ) -> list[FoundText]:
         """The newest notes on a task, the newest first; of a topic, or of all."""
         rows = self._found(_NOTES, "author", [task, topic, topic], authors, limit)
-        return sorted(rows, key=lambda one: (-one.time, one.id))[:limit]
+        return sorted(rows, key=lambda note: (-note.time, note.id))[:limit]
 
     def count_hidden_notes(self, task: bytes) -> int:
         """How many notes on a task are hidden."""

@@ -185,7 +185,7 @@ class LiveClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class SearchProposal:
     """One experiment to run."""
 
     source: str

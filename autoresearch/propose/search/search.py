@@ -27,8 +27,8 @@ from autoresearch.propose.search.failures import Cause, causes
 from autoresearch.propose.search.moves import Move, Sample, SearchSettings, believed, next_move
 from autoresearch.propose.search.proposal import (
     LiveClaim,
-    Proposal,
     SearchProblem,
+    SearchProposal,
     hypothesis,
     nothing_left,
     nothing_to_change,
@@ -166,7 +166,7 @@ def propose(
     counter: int,
     settings: SearchSettings | None = None,
     replication: Replication | None = None,
-) -> Proposal:
+) -> SearchProposal:
     """The next experiment of this worker, whose proposals ``counter`` counts.
 
     Never a (source, replicate) that is run or claimed already. ``problem.source_of`` is asked for a few leading
@@ -206,7 +206,9 @@ def _untuned(state: _State) -> list[Candidate]:
     ]
 
 
-def replicate_due(problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> Proposal | None:
+def replicate_due(
+    problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim]
+) -> SearchProposal | None:
     """The next seed of the program that leads, where it is time for one, whoever proposed the program; else None."""
     return _due(_state(problem, runs, claims), _usual(problem))
 
@@ -229,7 +231,7 @@ def _usual(problem: SearchProblem) -> Replication:
     return SEEDLESS if problem.noise == 0 else Replication()
 
 
-def _due(state: _State, policy: Replication) -> Proposal | None:
+def _due(state: _State, policy: Replication) -> SearchProposal | None:
     doubtful = wants_replicate(state.evidence, _in_flight(state), policy)
     return None if doubtful is None else _replicate(state, doubtful)
 
@@ -290,7 +292,7 @@ def _in_flight(state: _State) -> dict[bytes, int]:
     return counts
 
 
-def _new_source(state: _State, draws: Draws, settings: SearchSettings) -> Proposal | None:
+def _new_source(state: _State, draws: Draws, settings: SearchSettings) -> SearchProposal | None:
     """A source that nobody has tried: None when the space has no more to give."""
     space = state.ground.space
     working, failed = samples(state.ground, state.evidence, state.baseline)
@@ -323,7 +325,7 @@ def _proposal(
     digest: bytes,
     samples: tuple[list[Sample], list[Sample]],
     learnt: Sequence[Cause],
-) -> Proposal:
+) -> SearchProposal:
     space, (working, failed) = state.ground.space, samples
     before = space.default() if move.parent is None else move.parent.genome
     change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
@@ -343,7 +345,7 @@ def _proposal(
     good = [sample.genome for sample in working[:count]]
     rest = [sample.genome for sample in (*working[count:], *failed)]
     gains = _gains(state, change)
-    return Proposal(
+    return SearchProposal(
         source=source,
         source_digest=digest,
         replicate=0,
@@ -386,8 +388,8 @@ def _ground_run(state: _State) -> bytes | None:
     return next((c.first.id for c in state.evidence.candidates if c.source_digest == ground), None)
 
 
-def _baseline(problem: SearchProblem, digest: bytes) -> Proposal:
-    return Proposal(
+def _baseline(problem: SearchProblem, digest: bytes) -> SearchProposal:
+    return SearchProposal(
         source=problem.baseline,
         source_digest=digest,
         replicate=0,
@@ -402,7 +404,7 @@ def _baseline(problem: SearchProblem, digest: bytes) -> Proposal:
     )
 
 
-def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
+def _replicate(state: _State, candidate: Candidate) -> SearchProposal | None:
     """The next free seed of a source; None when its source is not at hand."""
     run, space, run_idea = candidate.first, state.ground.space, candidate.first.idea
     source, genome, base = None, {}, None
@@ -420,7 +422,7 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
     again = ((number, reseeded(source, number)) for number in range(len(state.taken) + 1) if number not in held)
     number, source = next((k, text) for k, text in again if (source_digest(text), k) not in state.taken)
     seeds = "seed" if candidate.runs == 1 else "seeds"
-    return Proposal(
+    return SearchProposal(
         source=source,
         source_digest=source_digest(source),
         replicate=number,
@@ -438,7 +440,7 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
     )
 
 
-def _any_replicate(state: _State, policy: Replication) -> Proposal | None:
+def _any_replicate(state: _State, policy: Replication) -> SearchProposal | None:
     """When there is no new source: one more seed of a leader that is at hand, until each has as many as it may get."""
     for candidate in state.evidence.leaders[:5]:
         alike = {run.source_digest for run in state.runs if run.idea == candidate.first.idea}

@@ -25,7 +25,7 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import lines
 from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, text_cell, verdicts
 from autoresearch.log.bundle import is_bundle
-from autoresearch.log.bundle_format import Carried
+from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.verification import judgement
 from autoresearch.paths import typed_path
@@ -73,8 +73,8 @@ def export(
         str, typer.Option("--task", metavar="TASK", help="With --bundle and mlflow: leave other tasks out.")
     ] = "",
     blobs: Annotated[
-        Carried, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
-    ] = Carried.SOURCES,
+        BundledBlobs, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
+    ] = BundledBlobs.SOURCES,
     hidden: Hidden = False,
     json: Annotated[
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
@@ -154,7 +154,7 @@ def export_task(
         export_pages(html, task, json=json)
 
 
-def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
+def write_as_bundle(name: str, task: str, blobs: BundledBlobs, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
     path = typed_path(name)
     written = local_log.write(path, task=task, carried=blobs)

@@ -11,7 +11,7 @@ import typer
 
 from autoresearch.ask import questions
 from autoresearch.ask.records import ShowAnswer
-from autoresearch.ask.requests import Difference, OneRecord, Records
+from autoresearch.ask.requests import Difference, OneRecord, RecordsOf
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
@@ -316,7 +316,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
         raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
     if mine and home.own_device() is None:
         raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch node id new")
-    request = Records(
+    request = RecordsOf(
         kind=kind or None,
         author="me" if mine else None,
         task=task or None,

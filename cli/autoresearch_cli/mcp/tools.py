@@ -34,7 +34,7 @@ from autoresearch.ask.requests import (
     OfTask,
     OneRecord,
     ProposeRequest,
-    Records,
+    RecordsOf,
     TopOf,
 )
 from autoresearch.ask.runs.answers import DiffAnswer, EffectView
@@ -286,7 +286,7 @@ class Tools:
         if order == "best" and not where:
             top = self._client().ask(questions.top, TopOf(task=task or None, limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
-        question = Records(
+        question = RecordsOf(
             task=task or None, kind="run", limit=limit, before=before or None, where=[where] if where else []
         )
         records = self._client().ask(questions.records, question).records

@@ -134,7 +134,7 @@ WRITERS: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
     EVENTS.name: stream_events,
 }
 # All operations, by name.
-OPERATIONS: dict[str, Operation] = {one.name: one for one in (METRICS, OPENAPI, EVENTS)} | {
+OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in (METRICS, OPENAPI, EVENTS)} | {
     name: operation_of(question) for name, question in QUESTIONS.items()
 }
 

@@ -48,8 +48,8 @@ ENDINGS = web.AppKey("endings", dict[asyncio.Future[None], bool])
 
 async def stream_events(request: web.Request) -> web.StreamResponse:
     """Events as they happen, as server-sent events; after a gap, first those that were missed."""
-    asked = parameters(EventsSince, request)
-    cursor = header_cursor(request.headers.get(LAST_EVENT_ID), asked.since)
+    query = parameters(EventsSince, request)
+    cursor = header_cursor(request.headers.get(LAST_EVENT_ID), query.since)
     node = request.app[NODE]
     endings = request.app[ENDINGS]
     is_owners, count = is_from_owner(request), len(endings)
@@ -115,8 +115,8 @@ def missed(node: NodePort, cursor: int | None) -> list[Event]:
 async def send(stream: EventSourceResponse, event: Event) -> None:
     """Write one event; an id goes with those alone that a replay gives again: it moves the listener's cursor."""
     text = json_text(event)
-    kept = event.id and event.kind != STALE
-    await stream.send(text, id=str(event.id) if kept else None, event=event.kind)
+    is_replayed = event.id and event.kind != STALE
+    await stream.send(text, id=str(event.id) if is_replayed else None, event=event.kind)
 
 
 def header_cursor(header: str | None, since: int | None) -> int | None:
@@ -221,8 +221,8 @@ def machine_metrics(status: StatusAnswer) -> Iterator[Metric]:
     ):
         family = GaugeMetricFamily(PREFIX + f"card_{name}", documentation, labels=["card"])
         for number, card in enumerate(machine.cards if machine else ()):
-            if (told := getattr(card, name)) is not None:
-                family.add_metric([f"{number} {one_line(card.name)}"], told)
+            if (value := getattr(card, name)) is not None:
+                family.add_metric([f"{number} {one_line(card.name)}"], value)
         yield family
 
 

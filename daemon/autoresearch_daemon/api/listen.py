@@ -105,9 +105,9 @@ def objection(
 
 
 def _has_token(authorization: str, rules: Rules) -> bool:
-    scheme, _, given = authorization.partition(" ")
+    scheme, _, credentials = authorization.partition(" ")
     # A header is bytes, and those that are no text arrive as lone surrogates.
-    proof = given.encode("utf-8", "surrogateescape")
+    proof = credentials.encode("utf-8", "surrogateescape")
     # compare_digest takes as long for a wrong token as for one that is nearly right; an empty token admits nobody.
     token = rules.token.encode()
     return bool(token) and scheme.lower() == "bearer" and hmac.compare_digest(proof, token)
@@ -115,8 +115,8 @@ def _has_token(authorization: str, rules: Rules) -> bool:
 
 def is_from_owner(request: web.Request) -> bool:
     """Whether a request shows that its sender may control the node: it has the token, or came over the Unix socket."""
-    given = request.headers.get("Authorization", "")
-    return over_unix_socket(request) or _has_token(given, request.app.get(RULES, Rules()))
+    authorization = request.headers.get("Authorization", "")
+    return over_unix_socket(request) or _has_token(authorization, request.app.get(RULES, Rules()))
 
 
 def is_cross_site(request: web.Request) -> bool:

@@ -37,10 +37,10 @@ def handler(question: Question) -> Callable[[web.Request], Awaitable[web.StreamR
     operation = operation_of(question)
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        given = await ask(request, question, await taken(operation, request))
-        if isinstance(given, Text):
-            return text_response(given, operation.media)
-        return answer(given, status=503 if isinstance(given, Health) and given.status == NOT_READY else 200)
+        response = await ask(request, question, await taken(operation, request))
+        if isinstance(response, Text):
+            return text_response(response, operation.media)
+        return answer(response, status=503 if isinstance(response, Health) and response.status == NOT_READY else 200)
 
     return handle
 
@@ -50,29 +50,29 @@ async def taken(operation: Operation, request: web.Request) -> msgspec.Struct:
     return decode(operation.takes, await request.read()) if operation.has_body else parameters(operation.takes, request)
 
 
-async def ask(request: web.Request, question: Question, given: msgspec.Struct) -> Answer | Text:
+async def ask(request: web.Request, question: Question, model: msgspec.Struct) -> Answer | Text:
     """What the log answers to a question, or what comes of an act of the node."""
     if operation_of(question).reads:
-        return await _read(request, question, given)
+        return await _read(request, question, model)
     if operation_of(question).writes:
-        return await request.app[NODE].publish(lambda notebook: question(notebook, given))
+        return await request.app[NODE].publish(lambda notebook: question(notebook, model))
     act = getattr(request.app[NODE], question.__name__)
-    answered = act() if isinstance(given, Nothing) else act(given)
+    answered = act() if isinstance(model, Nothing) else act(model)
     return await answered if inspect.isawaitable(answered) else answered  # type: ignore[no-any-return]  # a test compares the types
 
 
-async def _read(request: web.Request, question: Question, given: msgspec.Struct) -> Answer | Text:
+async def _read(request: web.Request, question: Question, model: msgspec.Struct) -> Answer | Text:
     """Ask the log, in a thread. A blob that is not here is fetched from other nodes first."""
     loop = asyncio.get_running_loop()
     for _ in range(MISSING_BLOBS):
         try:
-            return await loop.run_in_executor(request.app[THREADS], question, desk(request.app), given)
+            return await loop.run_in_executor(request.app[THREADS], question, desk(request.app), model)
         except MissingBlob as error:
             try:
                 await request.app[NODE].fetch_blob(error.blob, FETCH_SECONDS)
             except NotFound as nowhere:
                 raise error.nowhere(nowhere) from nowhere
-    return await loop.run_in_executor(request.app[THREADS], question, desk(request.app), given)
+    return await loop.run_in_executor(request.app[THREADS], question, desk(request.app), model)
 
 
 def text_response(text: str, media: str) -> web.Response:
@@ -100,17 +100,17 @@ def parameters(model: type[P], request: web.Request) -> P:
         UsageError: one is unknown, given twice, or out of range.
     """
     lists = {field.name for field in msgspec.structs.fields(model) if field.default_factory is list}
-    given: dict[str, object] = dict(request.match_info)
+    values_by_name: dict[str, object] = dict(request.match_info)
     for name in dict.fromkeys(request.query):
         values = request.query.getall(name)
-        if name in given or (len(values) > 1 and name not in lists):
+        if name in values_by_name or (len(values) > 1 and name not in lists):
             raise UsageError(f"the parameter {name} is given twice")
-        given[name] = values if name in lists else values[0]
+        values_by_name[name] = values if name in lists else values[0]
     try:
-        converted = msgspec.convert(given, model, strict=False)
+        converted = msgspec.convert(values_by_name, model, strict=False)
     except msgspec.ValidationError as error:
         raise _wrong("a parameter is wrong", error) from error
-    for name in given:
+    for name in values_by_name:
         value = getattr(converted, name)
         if isinstance(value, float) and math.isnan(value):  # it is within all bounds
             raise UsageError(f"the parameter {name} is no number")
@@ -119,6 +119,6 @@ def parameters(model: type[P], request: web.Request) -> P:
 
 def _wrong(what: str, error: Exception) -> UsageError:
     """What a person may have typed too long is said in words; the rest concerns who wrote the program."""
-    if found := _TOO_LONG.fullmatch(str(error)):
-        return UsageError(f"{found[2]} is too long", hint=f"{found[1]} characters at most")
+    if match := _TOO_LONG.fullmatch(str(error)):
+        return UsageError(f"{match[2]} is too long", hint=f"{match[1]} characters at most")
     return UsageError(f"{what}: {error}", hint="GET /openapi.json")

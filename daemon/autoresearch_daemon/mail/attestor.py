@@ -61,7 +61,7 @@ REQUESTS_MAX = 8
 logger = structlog.get_logger()
 
 
-class Attestor:
+class MailAttestor:
     """One attestor. ``peer()`` is this host's peer id; ``disposable`` are domains to refuse besides the known ones."""
 
     def __init__(

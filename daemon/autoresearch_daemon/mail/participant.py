@@ -46,7 +46,7 @@ from autoresearch_daemon.local import LocalState
 FIND_SECONDS = 15.0
 
 
-class Line(Protocol):
+class AttestorNetwork(Protocol):
     """What is needed of the network."""
 
     def me(self) -> str:
@@ -75,7 +75,9 @@ class Found(NamedTuple):
 class Participant:
     """Asks for attestations of this node's root key. ``local`` keeps which codes are awaited, through a restart."""
 
-    def __init__(self, notebook: Notebook, local: LocalState, line: Line, *, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, notebook: Notebook, local: LocalState, line: AttestorNetwork, *, now_ms: Callable[[], int]
+    ) -> None:
         self._notebook = notebook
         self._local = local
         self._line = line
@@ -134,13 +136,13 @@ class Participant:
     # --- asking ---
 
     async def _ask_in_order(
-        self, order: list[bytes], found: dict[bytes, Found], address: str, missing: int
+        self, order: list[bytes], attestors: dict[bytes, Found], address: str, missing: int
     ) -> list[AttestRefusal]:
         """Ask the first ones, and the next in place of each that says no."""
         refused: list[AttestRefusal] = []
         while missing and order:
             now, order = order[:missing], order[missing:]
-            outcomes = await asyncio.gather(*(self._ask_one(found[root], address) for root in now))
+            outcomes = await asyncio.gather(*(self._ask_one(attestors[root], address) for root in now))
             refused += [outcome for outcome in outcomes if outcome]
             missing = sum(outcome is not None for outcome in outcomes)
         return refused
@@ -189,16 +191,16 @@ class Participant:
 
     async def _find(self) -> dict[bytes, Found]:
         """The trusted attestors among the connected peers, each with a proof that it is the one."""
-        found: dict[bytes, Found] = {}
-        wanted = self._notebook.log.trust.attestors - {self._root}
+        attestors: dict[bytes, Found] = {}
+        trusted = self._notebook.log.trust.attestors - {self._root}
         with suppress(TimeoutError):
             async with asyncio.timeout(FIND_SECONDS):
                 for answered in asyncio.as_completed([self._who(peer) for peer in self._line.connected()]):
                     if attestor := await answered:
-                        found.setdefault(attestor.root, attestor)
-                    if found.keys() >= wanted:  # a peer that is silent keeps nobody waiting
+                        attestors.setdefault(attestor.root, attestor)
+                    if attestors.keys() >= trusted:  # a peer that is silent keeps nobody waiting
                         break
-        return found
+        return attestors
 
     async def _who(self, peer: str) -> Found | None:
         nonce = secrets.token_bytes(NONCE_BYTES)

@@ -26,9 +26,9 @@ from autoresearch.trust.attestation import CodeAnswer
 from autoresearch.trust.attestor import DUE_MS, Caps
 from autoresearch.words import Part
 from autoresearch_daemon.local import LocalState
-from autoresearch_daemon.mail.attestor import Attestor
+from autoresearch_daemon.mail.attestor import MailAttestor
 from autoresearch_daemon.mail.mailer import MailServer, disposable_domains
-from autoresearch_daemon.mail.participant import Line, Participant, sentence_of
+from autoresearch_daemon.mail.participant import AttestorNetwork, Participant, sentence_of
 
 ACTS = 200
 
@@ -67,13 +67,13 @@ class AttestationService:
             per_day=settings.mails_per_day,
         )
         self._participant: Participant | None = None
-        self._attestor: Attestor | None = None
+        self._attestor: MailAttestor | None = None
 
-    def connect(self, line: Line) -> None:
+    def connect(self, line: AttestorNetwork) -> None:
         """The network is there."""
         self._participant = Participant(self._notebook, self._local, line, now_ms=self._now_ms)
         if self._server and self._ledger:
-            self._attestor = Attestor(
+            self._attestor = MailAttestor(
                 self._notebook,
                 self._ledger,
                 self._server,
@@ -156,12 +156,12 @@ class AttestationService:
         Raises Refused when it is none, NotFound.
         """
         ledger, now_ms, subject = self._own_ledger(), self._now_ms(), bytes.fromhex(request.participant)
-        given = self._notebook.withdraw_attestations(subject, now_ms, reason=request.reason)
-        if not given:
+        attestations = self._notebook.withdraw_attestations(subject, now_ms, reason=request.reason)
+        if not attestations:
             raise NotFound(
                 "this attestor has said nothing of that participant", hint="autoresearch network attestor log"
             )
-        for tag, domain in dict.fromkeys((attestation.tag, attestation.domain) for attestation in given):
+        for tag, domain in dict.fromkeys((attestation.tag, attestation.domain) for attestation in attestations):
             ledger.bar(subject, tag)
             ledger.add(Act(now_ms, WITHDRAWN, "", subject, "", tag, domain))
         return self.log()

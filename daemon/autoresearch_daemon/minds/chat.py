@@ -31,7 +31,7 @@ class BadAnswer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Completion:
     """What a model said, and how many tokens were counted for question and answer."""
 
     text: str
@@ -50,10 +50,10 @@ class Format(Protocol):
     def body(self, model: str, turns: list[dict[str, str]], answer_tokens: int, context: int) -> dict[str, object]:
         """The JSON of a request."""
 
-    def read_whole(self, answer: object) -> Answer:
+    def read_whole(self, answer: object) -> Completion:
         """The answer, of a server that does not stream."""
 
-    def read_stream(self, parts: Sequence[Json]) -> Answer:
+    def read_stream(self, parts: Sequence[Json]) -> Completion:
         """The answer, from the parts of a stream. Raises BadAnswer where it breaks off."""
 
 
@@ -70,11 +70,11 @@ class _OpenAi:
         del answer_tokens, context
         return {"model": model, "messages": turns, "stream": True, "stream_options": {"include_usage": True}}
 
-    def read_whole(self, answer: object) -> Answer:
+    def read_whole(self, answer: object) -> Completion:
         choice = _first(_map(answer).get("choices"))
         return self._finished(_map(choice.get("message")), choice.get("finish_reason") or "stop", _map(answer))
 
-    def read_stream(self, parts: Sequence[Json]) -> Answer:
+    def read_stream(self, parts: Sequence[Json]) -> Completion:
         texts, refusals, end, usage = list[str](), list[str](), "", dict[str, object]()
         for part in parts:
             _raise_error(part)
@@ -86,7 +86,7 @@ class _OpenAi:
             end = _text(choice.get("finish_reason")) or end
         return self._finished({"content": "".join(texts), "refusal": "".join(refusals)}, end, usage)
 
-    def _finished(self, message: Json, end: object, answer: Json) -> Answer:
+    def _finished(self, message: Json, end: object, answer: Json) -> Completion:
         _raise_error(answer)
         usage = _map(answer.get("usage"))
         counted = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
@@ -107,14 +107,14 @@ class _Anthropic:
         del context
         return {"model": model, "messages": turns, "max_tokens": answer_tokens, "stream": True}
 
-    def read_whole(self, answer: object) -> Answer:
+    def read_whole(self, answer: object) -> Completion:
         whole = _map(answer)
         _raise_error(whole)
         blocks = whole.get("content")
         texts = [_text(_map(block).get("text")) for block in blocks] if isinstance(blocks, list) else []
         return self._finished("".join(texts), whole.get("stop_reason"), _map(whole.get("usage")))
 
-    def read_stream(self, parts: Sequence[Json]) -> Answer:
+    def read_stream(self, parts: Sequence[Json]) -> Completion:
         texts, end, usage = list[str](), "", dict[str, object]()
         for part in parts:
             _raise_error(part)
@@ -124,9 +124,9 @@ class _Anthropic:
             end = _text(delta.get("stop_reason")) or end
         return self._finished("".join(texts), end, usage)
 
-    def _finished(self, text: str, end: object, usage: Json) -> Answer:
-        asked = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        counted = sum(_count(usage.get(name)) for name in asked), _count(usage.get("output_tokens"))
+    def _finished(self, text: str, end: object, usage: Json) -> Completion:
+        input_names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        counted = sum(_count(usage.get(name)) for name in input_names), _count(usage.get("output_tokens"))
         return _answer(text, end, {"refusal"}, {"max_tokens", "model_context_window_exceeded"}, counted)
 
 
@@ -142,10 +142,10 @@ class _Ollama:
         options = {"num_ctx": context, "num_predict": answer_tokens}
         return {"model": model, "messages": turns, "stream": True, "options": options}
 
-    def read_whole(self, answer: object) -> Answer:
+    def read_whole(self, answer: object) -> Completion:
         return self.read_stream([_map(answer)])
 
-    def read_stream(self, parts: Sequence[Json]) -> Answer:
+    def read_stream(self, parts: Sequence[Json]) -> Completion:
         texts, last = list[str](), dict[str, object]()
         for part in parts:
             _raise_error(part)
@@ -165,7 +165,7 @@ USUAL_URLS = {
 USUAL_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "ollama": ""}
 
 
-def _answer(text: str, end: object, refused: set[str], cut: set[str], counted: tuple[int, int]) -> Answer:
+def _answer(text: str, end: object, refused: set[str], cut: set[str], counted: tuple[int, int]) -> Completion:
     """The answer. Raises BadAnswer when it is none: refused, cut off, empty."""
     if end in refused:
         raise BadAnswer("it refused", sum(counted))
@@ -175,7 +175,7 @@ def _answer(text: str, end: object, refused: set[str], cut: set[str], counted: t
         raise BadAnswer("the answer broke off", sum(counted))
     if not text.strip():
         raise BadAnswer("the answer is empty", sum(counted))
-    return Answer(text, *counted)
+    return Completion(text, *counted)
 
 
 def _raise_error(part: Json) -> None:
@@ -225,14 +225,14 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One turn; ``role`` is user or assistant."""
 
     role: str
     text: str
 
 
-async def ask(endpoint: Endpoint, messages: list[Message]) -> Answer:
+async def ask(endpoint: Endpoint, messages: list[ChatMessage]) -> Completion:
     """The model's answer. Busy servers are asked again within the time that there is.
 
     Raises:
@@ -264,7 +264,7 @@ class _Passing(Exception):
         self.retry_seconds = retry_seconds
 
 
-async def _ask_once(session: aiohttp.ClientSession, endpoint: Endpoint, messages: list[Message]) -> Answer:
+async def _ask_once(session: aiohttp.ClientSession, endpoint: Endpoint, messages: list[ChatMessage]) -> Completion:
     form = FORMATS[endpoint.api]
     turns = [{"role": message.role, "content": message.text} for message in messages]
     body = form.body(endpoint.model, turns, endpoint.answer_tokens, endpoint.context_tokens)
@@ -272,8 +272,8 @@ async def _ask_once(session: aiohttp.ClientSession, endpoint: Endpoint, messages
     # A redirect could carry the key, and what it was asked, elsewhere.
     async with session.post(address, json=body, headers=form.headers(endpoint.key), allow_redirects=False) as response:
         if response.status != 200:
-            said = _told((await response.content.read(4096)).decode(errors="replace"), endpoint)
-            sentence = f"{endpoint.model} answered with HTTP {response.status}: {said or response.reason}"
+            message_text = _told((await response.content.read(4096)).decode(errors="replace"), endpoint)
+            sentence = f"{endpoint.model} answered with HTTP {response.status}: {message_text or response.reason}"
             if response.status in PASSING:
                 raise _Passing(sentence, _retry_after(response.headers.get("Retry-After", "")))
             hint = "check the key" if response.status in (401, 403) else "check llm.url and llm.model"
@@ -320,8 +320,8 @@ def _object(line: bytes) -> dict[str, object] | None:
     text = line.strip().removeprefix(b"data:").strip()
     if not text.startswith(b"{"):
         return {"done": True} if text == b"[DONE]" else None  # names of events, comments, empty lines
-    found: dict[str, object] = read_json(text)
-    return found
+    event: dict[str, object] = read_json(text)
+    return event
 
 
 def _retry_after(header: str) -> float:

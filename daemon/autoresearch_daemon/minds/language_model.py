@@ -14,7 +14,7 @@ from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.settings import LanguageModel
 from autoresearch.task.model import Task
 from autoresearch.words import Operator
-from autoresearch_daemon.minds.chat import USUAL_KEYS, USUAL_URLS, Answer, Endpoint, Message, ask
+from autoresearch_daemon.minds.chat import USUAL_KEYS, USUAL_URLS, ChatMessage, Completion, Endpoint, ask
 
 # So often an answer that can't be used goes back with the reason.
 CORRECTIONS = 3
@@ -65,7 +65,7 @@ def _from_keyring(variable: str) -> str:
 
 
 def change_by_model(
-    known: History,
+    history: History,
     task: Task,
     rules: AnswerRules,
     settings: LanguageModel,
@@ -82,7 +82,7 @@ def change_by_model(
         ModelFailed: it gave no answer, or none that can be used.
     """
     endpoint = endpoint_of(settings, os.environ)
-    messages = [Message("user", prompt_text(known, task, settings.prompt_kib << 10, operator))]
+    messages = [ChatMessage("user", prompt_text(history, task, settings.prompt_kib << 10, operator))]
     for _ in range(CORRECTIONS + 1):
         answer = _answer(endpoint, messages, settings, spend)
         try:
@@ -92,16 +92,16 @@ def change_by_model(
         if not may_go_on():
             break
         again = f"That can't be run. {fault}\nAnswer again, in the form that was asked for, with one change."
-        messages += [Message("assistant", answer), Message("user", again)]
+        messages += [ChatMessage("assistant", answer), ChatMessage("user", again)]
     raise ModelFailure(f"{settings.model} gave no program that can be run: {fault}")
 
 
 def ask_once(prompt: str, settings: LanguageModel, environment: Mapping[str, str], spend: Spend) -> str:
     """The model's answer to one question; ``spend`` is told what it costs. Raises ModelFailed."""
-    return _answer(endpoint_of(settings, environment), [Message("user", prompt)], settings, spend)
+    return _answer(endpoint_of(settings, environment), [ChatMessage("user", prompt)], settings, spend)
 
 
-def _answer(endpoint: Endpoint, messages: list[Message], settings: LanguageModel, spend: Spend) -> str:
+def _answer(endpoint: Endpoint, messages: list[ChatMessage], settings: LanguageModel, spend: Spend) -> str:
     try:
         answer = asyncio.run(ask(endpoint, messages))
     except ModelFailure as error:
@@ -111,7 +111,7 @@ def _answer(endpoint: Endpoint, messages: list[Message], settings: LanguageModel
     return answer.text
 
 
-def _cost(answer: Answer, messages: list[Message], settings: LanguageModel) -> tuple[int, float]:
+def _cost(answer: Completion, messages: list[ChatMessage], settings: LanguageModel) -> tuple[int, float]:
     """Tokens and money; where the server counts none, from the length of the texts."""
     tokens_in = answer.tokens_in or sum(len(message.text.encode()) for message in messages) // BYTES_OF_TOKEN
     tokens_out = answer.tokens_out or len(answer.text.encode()) // BYTES_OF_TOKEN

@@ -61,7 +61,7 @@ class Occasion:
 
     task: Task
     settings: Settings
-    wanted: str
+    proposer: str
     me: bytes
     ledger: Path
     scratch: Path
@@ -76,17 +76,17 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         return ""  # the search proposes the baseline first
     with ModelLedger(occasion.ledger) as ledger:
         standings = {name: standing(ledger, name, now_ms()) for name in (LLM, COMMAND)}
-        brought = brought_by(log, ledger, task, me, (SEARCH, LLM, COMMAND)) if occasion.wanted == MIX else {}
-        chosen, reason = next_proposer(occasion.wanted, settings, standings, brought, draws, now_ms())
+        brought = brought_by(log, ledger, task, me, (SEARCH, LLM, COMMAND)) if occasion.proposer == MIX else {}
+        chosen, reason = next_proposer(occasion.proposer, settings, standings, brought, draws, now_ms())
         if chosen == SEARCH:
             return reason
-        known = gather(log, blobs, task, now_ms=now_ms(), me=me)
-        if known.best.source is None:
+        history = gather(log, blobs, task, now_ms=now_ms(), me=me)
+        if history.best.source is None:
             return "the best program has not come to this machine yet"
         turn = Turn(ledger, chosen)
-        operator = Operator(choose(operators_brought(log, task, me, chosen, usable_operators(known)), draws))
+        operator = Operator(choose(operators_brought(log, task, me, chosen, usable_operators(history)), draws))
         try:
-            change = _change(log, occasion, known, turn, operator)
+            change = _change(log, occasion, history, turn, operator)
         except ModelFailure as error:
             turn.end(str(error), error.retry_seconds)
             return f"{error} → {error.hint}" if error.hint else str(error)
@@ -150,15 +150,15 @@ class Turn:
         )
 
 
-def _change(log: Log, occasion: Occasion, known: History, turn: Turn, operator: Operator) -> ProposedProgram:
+def _change(log: Log, occasion: Occasion, history: History, turn: Turn, operator: Operator) -> ProposedProgram:
     task, cancelled = occasion.task, occasion.cancelled
-    rules = reply_rules(log, task, known.best.source or "", now_ms=now_ms(), me=occasion.me)
+    rules = reply_rules(log, task, history.best.source or "", now_ms=now_ms(), me=occasion.me)
     if turn.proposer == COMMAND:
         from autoresearch_daemon.minds.agent_command import change_by_command
 
         agent = occasion.settings.agent
         turn.spend(0, agent.cost)
-        return change_by_command(known, task, rules, agent, occasion.scratch, operator=operator, cancelled=cancelled)
+        return change_by_command(history, task, rules, agent, occasion.scratch, operator=operator, cancelled=cancelled)
     # Workers start without the HTTP library.
     from autoresearch_daemon.minds.language_model import change_by_model
 
@@ -167,7 +167,7 @@ def _change(log: Log, occasion: Occasion, known: History, turn: Turn, operator: 
     def may_go_on() -> bool:
         return turn.is_within(model.day_tokens, model.day_cost) and not cancelled()
 
-    return change_by_model(known, task, rules, model, turn.spend, operator=operator, may_go_on=may_go_on)
+    return change_by_model(history, task, rules, model, turn.spend, operator=operator, may_go_on=may_go_on)
 
 
 def _name(chosen: str, operator: Operator, settings: Settings) -> str:
@@ -213,11 +213,11 @@ def in_sentences(plain: AskAnswer, settings: Settings, ledger: Path) -> AskAnswe
     """The answer with a model's text; as it is, with the reason, where no model is set up, may be asked, or answers."""
     if not settings.llm.model:
         return msgspec.structs.replace(plain, reason="no language model is configured: see llm.model")
-    with ModelLedger(ledger) as kept:
-        reason = objection(LLM, settings, standing(kept, LLM, now_ms()), now_ms())
+    with ModelLedger(ledger) as model_ledger:
+        reason = objection(LLM, settings, standing(model_ledger, LLM, now_ms()), now_ms())
         if reason:
             return msgspec.structs.replace(plain, reason=reason)
-        turn = Turn(kept, LLM)
+        turn = Turn(model_ledger, LLM)
         try:
             text, cited = _asked(plain, settings, turn)
         except ModelFailure as error:

@@ -23,11 +23,11 @@ Kind = Literal["usage", "not found", "refused", "busy", "timeout", "failed"]
 RECORDS = 0
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class LinkMessage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Base of all messages."""
 
 
-class Call(Message, frozen=True, kw_only=True):
+class Call(LinkMessage, frozen=True, kw_only=True):
     """Base of the daemon's questions. ``call`` comes back in the answer."""
 
     call: int
@@ -46,7 +46,7 @@ class Dial(Call, frozen=True, kw_only=True):
     address: str
 
 
-class Block(Call, frozen=True, kw_only=True):
+class BlockPeer(Call, frozen=True, kw_only=True):
     """Close a peer's connections and refuse new ones, or with ``blocked=False`` allow them again."""
 
     peer: str
@@ -86,70 +86,70 @@ class AskPeer(Call, frozen=True, kw_only=True):
     data: bytes
 
 
-class Cancel(Message, frozen=True, kw_only=True):
+class CancelCall(LinkMessage, frozen=True, kw_only=True):
     """Daemon: nobody waits for this call any more."""
 
     call: int
 
 
-class Frame(Message, frozen=True, kw_only=True):
+class Frame(LinkMessage, frozen=True, kw_only=True):
     """Either side: one frame of a stream, as it travels."""
 
     stream: int
     data: bytes
 
 
-class Took(Message, frozen=True, kw_only=True):
+class Took(LinkMessage, frozen=True, kw_only=True):
     """Either side: so many frames of a stream (or records) were taken, as many more may come."""
 
     stream: int
     count: int
 
 
-class Close(Message, frozen=True, kw_only=True):
+class Close(LinkMessage, frozen=True, kw_only=True):
     """Either side: the stream is over. ``reason`` is empty at its regular end."""
 
     stream: int
     reason: str = ""
 
 
-class BlobPart(Message, frozen=True, kw_only=True):
+class BlobPart(LinkMessage, frozen=True, kw_only=True):
     """Daemon: what was asked for by ``BlobAsked``; ``None`` when it is not here."""
 
     request: int
     data: bytes | None
 
 
-class Reply(Message, frozen=True, kw_only=True):
+class Reply(LinkMessage, frozen=True, kw_only=True):
     """Daemon: the reply to ``Asked``; ``None``: none."""
 
     request: int
     data: bytes | None
 
 
-class Introduce(Message, frozen=True, kw_only=True):
+class Introduce(LinkMessage, frozen=True, kw_only=True):
     """Daemon: what this node's device signed about the host's peer id (see the greeting)."""
 
     proof: bytes
 
 
-class MoveBlobs(Message, frozen=True, kw_only=True):
+class MoveBlobs(LinkMessage, frozen=True, kw_only=True):
     """Daemon: from now on blobs are fetched and served; or not, and why."""
 
     why_not: str = ""
 
 
-class Offer(Message, frozen=True, kw_only=True):
+class Offer(LinkMessage, frozen=True, kw_only=True):
     """Daemon: the manifest that peers get who ask for the network, from now on."""
 
     manifest: bytes
 
 
-class Quit(Message, frozen=True, kw_only=True):
+class CloseHost(LinkMessage, frozen=True, kw_only=True):
     """Daemon: close everything and end."""
 
 
-class Ready(Message, frozen=True, kw_only=True):
+class HostReady(LinkMessage, frozen=True, kw_only=True):
     """Network process: the host listens."""
 
     peer: str
@@ -157,14 +157,14 @@ class Ready(Message, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Beat(Message, frozen=True, kw_only=True):
+class Beat(LinkMessage, frozen=True, kw_only=True):
     """Network process: the loop turns, and this is how things stand."""
 
     peers: tuple[PeerInfo, ...]
     figures: Figures
 
 
-class Done(Message, frozen=True, kw_only=True):
+class Done(LinkMessage, frozen=True, kw_only=True):
     """Network process: a call worked."""
 
     call: int
@@ -173,7 +173,7 @@ class Done(Message, frozen=True, kw_only=True):
     peer: str = ""
 
 
-class Failed(Message, frozen=True, kw_only=True):
+class CallFailed(LinkMessage, frozen=True, kw_only=True):
     """Network process: a call did not work; ``kind`` picks the error, the sentence is for people."""
 
     call: int
@@ -181,7 +181,7 @@ class Failed(Message, frozen=True, kw_only=True):
     sentence: str
 
 
-class Heard(Message, frozen=True, kw_only=True):
+class Heard(LinkMessage, frozen=True, kw_only=True):
     """Network process: a peer sent this record, and it was admitted."""
 
     raw: bytes
@@ -189,14 +189,14 @@ class Heard(Message, frozen=True, kw_only=True):
     peer: str
 
 
-class Opened(Message, frozen=True, kw_only=True):
+class Opened(LinkMessage, frozen=True, kw_only=True):
     """Network process: a peer opened a sync stream."""
 
     stream: int
     peer: str
 
 
-class BlobAsked(Message, frozen=True, kw_only=True):
+class BlobAsked(LinkMessage, frozen=True, kw_only=True):
     """Network process: a peer asks for a part of a blob."""
 
     request: int
@@ -206,7 +206,7 @@ class BlobAsked(Message, frozen=True, kw_only=True):
     length: int
 
 
-class Asked(Message, frozen=True, kw_only=True):
+class Asked(LinkMessage, frozen=True, kw_only=True):
     """Network process: a peer asks this node about something."""
 
     request: int
@@ -216,7 +216,7 @@ class Asked(Message, frozen=True, kw_only=True):
 
 
 FromDaemon = (
-    Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | AskPeer | Cancel
-    | Frame | Took | Close | BlobPart | Reply | Introduce | Offer | MoveBlobs | Quit
+    Publish | Dial | BlockPeer | ShutOut | OpenSync | FetchBlob | AskPeer | CancelCall
+    | Frame | Took | Close | BlobPart | Reply | Introduce | Offer | MoveBlobs | CloseHost
 )  # fmt: skip
-FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | Asked
+FromChild = HostReady | Beat | Done | CallFailed | Heard | Opened | Frame | Took | Close | BlobAsked | Asked

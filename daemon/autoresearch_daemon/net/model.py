@@ -181,7 +181,7 @@ def decode_greeting(raw: bytes) -> Greeting | None:
 CONTACTS_MAX = 1000
 ADDRESSES_MAX = 8
 RETRY_SECONDS_MAX = 600.0
-RETRY_SECONDS_MAX_WANTED = 60.0
+RETRY_SECONDS_MAX_PERSISTENT = 60.0
 EXCHANGED_MAX = 32
 
 
@@ -193,7 +193,7 @@ class Contact(msgspec.Struct, kw_only=True):
 
     peer: str
     addresses: list[str] = msgspec.field(default_factory=list)
-    wanted: bool = False
+    persistent: bool = msgspec.field(default=False, name="wanted")  # the key that books on disk have
     seen_ms: int = 0
     failures: int = 0
     next_ms: int = 0
@@ -213,14 +213,14 @@ class AddressBook(msgspec.Struct, kw_only=True):
     day_in: int = 0
     day_out: int = 0
 
-    def learn(self, peer: str, addresses: list[str], *, wanted: bool = False) -> Contact:
+    def learn(self, peer: str, addresses: list[str], *, persistent: bool = False) -> Contact:
         """Remember addresses of a peer. New ones come first, because peers move; the oldest are forgotten."""
         contact = self.contacts.setdefault(peer, Contact(peer=peer))
         fresh = [address for address in dict.fromkeys(addresses) if address not in contact.addresses]
         if fresh:
             contact.addresses = (fresh + contact.addresses)[:ADDRESSES_MAX]
             contact.failures, contact.next_ms = 0, 0
-        contact.wanted |= wanted
+        contact.persistent |= persistent
         self._forget_surplus()
         return contact
 
@@ -242,7 +242,7 @@ class AddressBook(msgspec.Struct, kw_only=True):
         """No address of the peer answered: wait twice as long as the last time, give or take a half."""
         if (contact := self.contacts.get(peer)) is None:
             return
-        most = RETRY_SECONDS_MAX_WANTED if contact.wanted else RETRY_SECONDS_MAX
+        most = RETRY_SECONDS_MAX_PERSISTENT if contact.persistent else RETRY_SECONDS_MAX
         seconds = backoff(contact.failures, retry_seconds, most)
         contact.failures += 1
         contact.next_ms = now_ms + int(seconds * 1000 * dice.uniform(0.5, 1.5))
@@ -255,9 +255,9 @@ class AddressBook(msgspec.Struct, kw_only=True):
             if contact.peer not in leave_out and contact.addresses and contact.next_ms <= now_ms
         ]
         able.sort(key=lambda contact: (contact.failures, -contact.seen_ms))
-        wanted = [contact for contact in able if contact.wanted]
-        others = [contact for contact in able if not contact.wanted]
-        return wanted + others[: max(0, places)]
+        persistent = [contact for contact in able if contact.persistent]
+        others = [contact for contact in able if not contact.persistent]
+        return persistent + others[: max(0, places)]
 
     def shareable(self, asker: str, connected: set[str]) -> list[str]:
         """Addresses for a peer that asks whom we know: of peers that are connected, or were and may be again."""
@@ -270,7 +270,7 @@ class AddressBook(msgspec.Struct, kw_only=True):
 
     def _forget_surplus(self) -> None:
         while len(self.contacts) > CONTACTS_MAX:
-            victims = [contact for contact in self.contacts.values() if not contact.wanted]
+            victims = [contact for contact in self.contacts.values() if not contact.persistent]
             if not victims:
                 return
             del self.contacts[min(victims, key=lambda contact: (contact.seen_ms, -contact.failures)).peer]

@@ -14,7 +14,7 @@ import structlog
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, UsageError
 from autoresearch.record.record import Record
 from autoresearch.words import NetworkState, network_reason
-from autoresearch_daemon.children import ChildProcess, Limits, module_command
+from autoresearch_daemon.children import ChildLimits, ChildProcess, module_command
 from autoresearch_daemon.net import link
 from autoresearch_daemon.net.model import (
     BLOB_PART_BYTES_MAX,
@@ -170,7 +170,7 @@ class NetworkClient:
         options: HostOptions,
         handlers: Handlers,
         *,
-        limits: Limits | None = None,
+        limits: ChildLimits | None = None,
         command: tuple[str, ...] = COMMAND,
     ) -> None:
         self._handlers, self._network_id = handlers, options.network.id
@@ -178,7 +178,7 @@ class NetworkClient:
             "network",
             (*command, msgspec.json.encode(options).decode()),
             link.FromChild,
-            limits or Limits(),
+            limits or ChildLimits(),
             on_message=self._hear,
             on_lost=self._replaced,
         )
@@ -189,7 +189,7 @@ class NetworkClient:
         self._streams: dict[int, SyncStream] = {}
         self._records: asyncio.Queue[link.Heard] = asyncio.Queue()
         self._up = asyncio.Event()
-        self._ready = link.Ready(peer="", addresses=())
+        self._ready = link.HostReady(peer="", addresses=())
         self._offer: link.Offer | None = None
         self._blobs = link.MoveBlobs()
         self._turn = asyncio.Lock()
@@ -231,7 +231,7 @@ class NetworkClient:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _end(self, state: NetworkState, what: str = "") -> None:
-        self._child.quit(link.Quit())
+        self._child.quit(link.CloseHost())
         await self._child.stop()
         self._enter(state, what)
         self._lost("was stopped")
@@ -264,7 +264,7 @@ class NetworkClient:
 
     async def block(self, key: str, *, blocked: bool = True) -> None:
         """Refuse a peer id from now on, or no longer. Raises AutoresearchError."""
-        await self._call(lambda call: link.Block(call=call, peer=key, blocked=blocked))
+        await self._call(lambda call: link.BlockPeer(call=call, peer=key, blocked=blocked))
 
     async def shut_out(self, key: str, reason: str) -> None:
         """Refuse a peer id for a while. Raises AutoresearchError."""
@@ -337,11 +337,11 @@ class NetworkClient:
         finally:
             del self._calls[number]
             if future.cancelled():
-                self._child.send(link.Cancel(call=number))
+                self._child.send(link.CancelCall(call=number))
 
     async def _hear(self, message: link.FromChild) -> None:
         match message:
-            case link.Ready():
+            case link.HostReady():
                 self._ready = message
                 self._enter(NetworkState.RUNNING)
                 self._reason = message.note or self._reason
@@ -357,7 +357,7 @@ class NetworkClient:
                 self._beat = message
                 if changed:
                     self._handlers.on_peers()
-            case link.Done() | link.Failed():
+            case link.Done() | link.CallFailed():
                 self._hear_answer(message)
             case link.Heard():
                 self._records.put_nowait(message)  # bounded: the process has credit for so many
@@ -371,9 +371,9 @@ class NetworkClient:
             case link.Asked():
                 self._serve(None, self._answer_question(message))
 
-    def _hear_answer(self, message: link.Done | link.Failed) -> None:
+    def _hear_answer(self, message: link.Done | link.CallFailed) -> None:
         call = self._calls.get(message.call)
-        if isinstance(message, link.Failed):
+        if isinstance(message, link.CallFailed):
             if call and not call.done():
                 call.set_exception(ERRORS[message.kind](message.sentence))
             return
@@ -424,9 +424,9 @@ class NetworkClient:
 
     async def _take_records(self) -> None:
         while True:
-            heard = await self._records.get()
+            published = await self._records.get()
             try:
-                await self._handlers.on_record(heard.raw, heard.signature, heard.peer)
+                await self._handlers.on_record(published.raw, published.signature, published.peer)
             except Exception:
                 logger.exception("a record that was heard could not be handled")
             self._child.send(link.Took(stream=link.RECORDS, count=1))
@@ -442,25 +442,25 @@ class NetworkClient:
         else:
             await stream.close()
 
-    async def _answer_blob(self, asked: link.BlobAsked) -> None:
+    async def _answer_blob(self, request: link.BlobAsked) -> None:
         data = None
         try:
-            data = await self._handlers.on_blob_request(asked.name, asked.offset, asked.length)
+            data = await self._handlers.on_blob_request(request.name, request.offset, request.length)
         except AutoresearchError as error:
             logger.debug("blob not served", reason=str(error))
         except Exception:
             logger.exception("a blob request could not be handled")
-        self._child.send(link.BlobPart(request=asked.request, data=data))
+        self._child.send(link.BlobPart(request=request.request, data=data))
 
-    async def _answer_question(self, asked: link.Asked) -> None:
+    async def _answer_question(self, question: link.Asked) -> None:
         data = None
         try:
-            if answer := self._handlers.questions.get(asked.topic):
-                data = await answer(asked.peer, asked.data)
+            if answer := self._handlers.questions.get(question.topic):
+                data = await answer(question.peer, question.data)
         except Exception as error:  # noqa: BLE001 - whatever it is, the peer waits for a reply
             # Not with its traceback: that may hold what the peer sent, an address.
-            logger.error("a reply failed", topic=asked.topic, error=type(error).__name__)
-        self._child.send(link.Reply(request=asked.request, data=data))
+            logger.error("a reply failed", topic=question.topic, error=type(error).__name__)
+        self._child.send(link.Reply(request=question.request, data=data))
 
 
 def connected(beat: link.Beat) -> set[str]:

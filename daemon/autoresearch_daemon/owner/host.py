@@ -20,7 +20,14 @@ from jeepney.wrappers import unwrap_msg
 from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
 from autoresearch_daemon.events import now_ms as clock
-from autoresearch_daemon.owner.idle import UNANSWERED, Sessions, desktop_idle_ms, detected, input_devices, terminals
+from autoresearch_daemon.owner.idle import (
+    UNANSWERED,
+    LoginSessions,
+    desktop_idle_ms,
+    detected,
+    input_devices,
+    terminals,
+)
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
@@ -60,18 +67,18 @@ class Source(Generic[A]):
         await asyncio.wait([self._asked], timeout=DEADLINE_SECONDS)
         if not self._asked.done():
             return None
-        asked, self._asked = self._asked, None
-        return asked.result()
+        pending, self._asked = self._asked, None
+        return pending.result()
 
-    def _answer(self, loop: asyncio.AbstractEventLoop, asked: asyncio.Future[A | None]) -> None:
+    def _answer(self, loop: asyncio.AbstractEventLoop, pending: asyncio.Future[A | None]) -> None:
         answer = None
         with suppress(OSError, ValueError, IndexError, subprocess.SubprocessError, psutil.Error):
             answer = self._ask()
         with suppress(RuntimeError):  # the daemon has ended meanwhile
-            loop.call_soon_threadsafe(asked.set_result, answer)
+            loop.call_soon_threadsafe(pending.set_result, answer)
 
 
-class Host:
+class LocalMachine:
     """This machine; ``root`` is where its files are."""
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -83,7 +90,7 @@ class Host:
         self._terminals = Source(lambda: (terminals(root / "dev"),))
         self._detected = Source(lambda: (detected(root / "run/event_detect/last_active_time.dat"),))
         self._inputs = Source(lambda: (input_devices(clock()),))
-        self._sessions = Sessions()
+        self._sessions = LoginSessions()
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
         self._metered_ms, self._metered = 0, False
@@ -105,7 +112,7 @@ class Host:
             on_mains=is_on_mains,
             free_bytes=await self._free.answer() if work.pause_memory_mib else None,
             pressure=await self._pressure.answer() if work.pause_memory_mib else None,
-            heat=max(heats, key=lambda one: one.celsius, default=None),
+            heat=max(heats, key=lambda heat: heat.celsius, default=None),
             others=self._programs if work.only_free_card else (),
         )
 
@@ -163,14 +170,14 @@ def keep_to_cores(workers: Iterable[int], cores: int) -> None:
     A program in the sandbox can undo that for itself, until the next look.
     """
     usable = sorted(os.sched_getaffinity(0))
-    wanted = set(usable[-cores:] if cores else usable)
+    cpus = set(usable[-cores:] if cores else usable)
     for worker in workers:
         with suppress(psutil.Error):
             for process in (psutil.Process(worker), *psutil.Process(worker).children(recursive=True)):
                 for thread in process.threads():
                     with suppress(OSError):  # ended meanwhile
-                        if os.sched_getaffinity(thread.id) != wanted:
-                            os.sched_setaffinity(thread.id, wanted)
+                        if os.sched_getaffinity(thread.id) != cpus:
+                            os.sched_setaffinity(thread.id, cpus)
 
 
 def mains(supplies: Path) -> bool | None:
@@ -198,20 +205,20 @@ def mains(supplies: Path) -> bool | None:
 
 def heat(folder: Path) -> Heat | None:
     """The hottest sensor of the processor; None where there is none. The files are those of hwmon and thermal zones."""
-    found = []
+    sensors = []
     for sensor in folder.glob("hwmon/hwmon*/temp*_input"):
         name = _text(sensor.with_name("name"))
         label = _text(sensor.with_name(sensor.name.replace("_input", "_label")))
-        found.append((name, f"{name} {label}".strip(), _text(sensor)))
+        sensors.append((name, f"{name} {label}".strip(), _text(sensor)))
     for zone in folder.glob("thermal/thermal_zone*"):
         name = _text(zone / "type")
-        found.append((name, name, _text(zone / "temp")))
+        sensors.append((name, name, _text(zone / "temp")))
     heats = [
         Heat(label, int(degrees) / 1000)
-        for name, label, degrees in found
+        for name, label, degrees in sensors
         if name in PROCESSOR_SENSORS and degrees.isdecimal()
     ]
-    return max(heats, key=lambda one: one.celsius, default=None)
+    return max(heats, key=lambda heat: heat.celsius, default=None)
 
 
 def free_memory(file: Path) -> int:
@@ -239,13 +246,13 @@ def others() -> tuple[str, ...]:
     lines = subprocess.run(COMPUTING, capture_output=True, text=True, timeout=10, check=False).stdout.splitlines()
     me = psutil.Process()
     ours = {me.pid, *(child.pid for child in me.children(recursive=True))}
-    found = []
+    programs = []
     for line in lines:
         pid, _, program = line.partition(",")
         # A container does not see the processes of others by their numbers.
         if pid.strip().isdecimal() and int(pid) not in ours and psutil.pid_exists(int(pid)):
-            found.append(f"{Path(program.strip()).name} ({int(pid)})")
-    return tuple(sorted(found))
+            programs.append(f"{Path(program.strip()).name} ({int(pid)})")
+    return tuple(sorted(programs))
 
 
 def _text(path: Path) -> str:

@@ -76,12 +76,14 @@ async def desktop_idle_ms() -> int | None:
 
 def input_devices(now_ms: int) -> Use | None:
     """When keyboard or mouse were touched last, on macOS. Raises OSError, SubprocessError where nothing tells."""
-    told = subprocess.run(("ioreg", "-c", "IOHIDSystem", "-d", "4"), capture_output=True, text=True, check=True).stdout
-    times = [int(found[1]) // 1_000_000 for found in _INPUT_IDLE.finditer(told)]
+    output = subprocess.run(
+        ("ioreg", "-c", "IOHIDSystem", "-d", "4"), capture_output=True, text=True, check=True
+    ).stdout
+    times = [int(match[1]) // 1_000_000 for match in _INPUT_IDLE.finditer(output)]
     return Use(now_ms - min(times), "keyboard or mouse") if times else None
 
 
-class Sessions:
+class LoginSessions:
     """The desktops and consoles of people who are logged in at a seat, by logind.
 
     See https://www.freedesktop.org/software/systemd/man/latest/org.freedesktop.login1.html.
@@ -105,8 +107,8 @@ class Sessions:
                     continue
                 with suppress(DBusErrorResponse):  # ended meanwhile
                     address = DBusAddress(path, bus_name=NAME, interface=f"{NAME}.Session")
-                    [found] = unwrap_msg(await router.send_and_get_reply(Properties(address).get_all()))
-                    facts = {name: value for name, (_, value) in found.items()}
+                    [properties] = unwrap_msg(await router.send_and_get_reply(Properties(address).get_all()))
+                    facts = {name: value for name, (_, value) in properties.items()}
                     if not str(facts.get("Class", "")).startswith("user") or facts.get("State") == "closing":
                         continue
                     last_ms = facts.get("IdleSinceHint", 0) // 1000 if facts.get("IdleHint") else now_ms

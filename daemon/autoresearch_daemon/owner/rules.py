@@ -59,7 +59,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class WorkRefusal:
     """Why nothing is begun, and when it goes on, in one sentence. ``stops``: runs in hand are stopped too.
 
     It stands at least until ``until_ms``.
@@ -89,29 +89,29 @@ def network_rest(network: NetworkSection, now_ms: int, *, metered: bool | None) 
     return NetworkRest(offline, blobs)
 
 
-def refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> dict[Why, Refusal]:
+def refusals(work: Work, reading: Reading, before: Mapping[Why, WorkRefusal]) -> dict[Why, WorkRefusal]:
     """What keeps the node from its work now; ``before`` is what did at the last look."""
     return dict(_refusals(work, reading, before))
 
 
 def unheld(work: Work, reading: Reading) -> list[str]:
     """The limits that hold nothing because nothing tells what they are about; what follows an arrow is the remedy."""
-    found = []
+    problems = []
     if work.max_temperature and reading.heat is None:
         text = "no sensor of a processor or a card answers, so work.max_temperature stops nothing"
-        found.append(f"{text} → autoresearch node config set work.max_temperature 0")
+        problems.append(f"{text} → autoresearch node config set work.max_temperature 0")
     if work.only_idle and work.idle_unknown == "work" and not _is_known(reading):
         text = f"whether somebody uses this machine is unknown: {reading.unanswered}; runs go on (work.idle_unknown)"
-        found.append(f"{text} → autoresearch node config set work.idle_unknown wait")
-    return found
+        problems.append(f"{text} → autoresearch node config set work.idle_unknown wait")
+    return problems
 
 
-def _refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> Iterator[tuple[Why, Refusal]]:
+def _refusals(work: Work, reading: Reading, before: Mapping[Why, WorkRefusal]) -> Iterator[tuple[Why, WorkRefusal]]:
     if work.hours and (refusal := _hours(work, reading.now_ms)):
         yield Why.OUTSIDE_HOURS, refusal
     if work.only_on_mains and not reading.on_mains:
         fact = "this machine runs on battery" if reading.on_mains is False else "nothing tells whether it is on mains"
-        yield Why.ON_BATTERY, Refusal(f"{fact} (work.only_on_mains); runs go on when it is plugged in")
+        yield Why.ON_BATTERY, WorkRefusal(f"{fact} (work.only_on_mains); runs go on when it is plugged in")
     if work.only_idle and (refusal := _use(work, reading)):
         yield Why.IN_USE, refusal
     if work.pause_memory_mib and (refusal := _memory(work, reading, before.get(Why.MEMORY_LOW))):
@@ -120,10 +120,10 @@ def _refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> It
         yield Why.TOO_HOT, refusal
     if work.only_free_card and reading.others:
         fact = f"another program computes on a card: {', '.join(reading.others[:3])}"
-        yield Why.CARD_IN_USE, Refusal(f"{fact} (work.only_free_card); runs go on when it ends")
+        yield Why.CARD_IN_USE, WorkRefusal(f"{fact} (work.only_free_card); runs go on when it ends")
 
 
-def _hours(work: Work, now_ms: int) -> Refusal | None:
+def _hours(work: Work, now_ms: int) -> WorkRefusal | None:
     hours = parse_hours(work.hours)
     if hours.has(now_ms):
         return None
@@ -131,19 +131,19 @@ def _hours(work: Work, now_ms: int) -> Refusal | None:
     stops = work.hours_end == "stop"
     rest = "" if stops else "a run in hand is finished, "
     sentence = f"outside the hours of work.hours ({work.hours}); {rest}runs go on at {clock(begin_ms or now_ms)}"
-    return Refusal(sentence, stops)
+    return WorkRefusal(sentence, stops)
 
 
-def _use(work: Work, reading: Reading) -> Refusal | None:
+def _use(work: Work, reading: Reading) -> WorkRefusal | None:
     use, wanted_ms = reading.use, work.only_idle * 60_000
     if use and reading.now_ms - use.last_ms < wanted_ms:
         when = "now" if reading.now_ms - use.last_ms < 1000 else f"at {clock(use.last_ms, seconds=True)}"
         until = f"runs go on after {duration(wanted_ms)} without use, at {clock(use.last_ms + wanted_ms)} or later"
-        return Refusal(f"this machine was used {when} by {use.source} (work.only_idle); {until}")
+        return WorkRefusal(f"this machine was used {when} by {use.source} (work.only_idle); {until}")
     if _is_known(reading) or work.idle_unknown == "work":
         return None
     fact = f"whether somebody uses this machine is unknown: {reading.unanswered or 'nothing has told it yet'}"
-    return Refusal(
+    return WorkRefusal(
         f"{fact} (work.only_idle); to work all the same: autoresearch node config set work.idle_unknown work"
     )
 
@@ -153,7 +153,7 @@ def _is_known(reading: Reading) -> bool:
     return reading.answered_ms is not None and reading.now_ms - reading.answered_ms <= KNOWN_MS
 
 
-def _memory(work: Work, reading: Reading, before: Refusal | None) -> Refusal | None:
+def _memory(work: Work, reading: Reading, before: WorkRefusal | None) -> WorkRefusal | None:
     bound, free = work.pause_memory_mib << 20, reading.free_bytes
     until = f"(work.pause_memory_mib); runs go on when memory has been free for {duration(FREE_MS)}"
     if free is not None and free < bound:
@@ -162,14 +162,14 @@ def _memory(work: Work, reading: Reading, before: Refusal | None) -> Refusal | N
         fact = f"programs waited for memory {reading.pressure:.0f} % of the last ten seconds"
     else:
         return before if before and reading.now_ms < before.until_ms else None
-    return Refusal(f"{fact} {until}", until_ms=reading.now_ms + FREE_MS)
+    return WorkRefusal(f"{fact} {until}", until_ms=reading.now_ms + FREE_MS)
 
 
-def _heat(work: Work, reading: Reading, before: Refusal | None) -> Refusal | None:
+def _heat(work: Work, reading: Reading, before: WorkRefusal | None) -> WorkRefusal | None:
     if reading.heat is None:
         return before
     most, again = work.max_temperature, work.max_temperature - COOLER
     if reading.heat.celsius < (again if before else most):
         return None
     fact = f"the sensor {reading.heat.sensor} shows {reading.heat.celsius:.0f} °C"
-    return Refusal(f"{fact} (work.max_temperature is {most}); runs go on below {again} °C")
+    return WorkRefusal(f"{fact} (work.max_temperature is {most}); runs go on below {again} °C")

@@ -72,7 +72,7 @@ def _inhibit() -> FileDescriptor:
     """As long as this is open, logind waits before it lets the machine sleep. Only this kind of connection gets one."""
     with closing(open_dbus_connection("SYSTEM", enable_fds=True, auth_timeout=DEADLINE_SECONDS)) as connection:
         body = ("sleep", "autoresearch", "Runs on graphics cards are stopped", "delay")
-        asked = new_method_call(MANAGER, "Inhibit", "ssss", body)
-        reply = connection.send_and_get_reply(asked, timeout=DEADLINE_SECONDS)
+        call = new_method_call(MANAGER, "Inhibit", "ssss", body)
+        reply = connection.send_and_get_reply(call, timeout=DEADLINE_SECONDS)
         lock: FileDescriptor = unwrap_msg(reply)[0]
         return lock

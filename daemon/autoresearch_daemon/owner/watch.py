@@ -14,8 +14,8 @@ from autoresearch.ask.node import Check, MachineStatus, OwnerStatus
 from autoresearch.settings import Settings
 from autoresearch.words import OWNER_REASONS, WHY_SENTENCES, Part, Why
 from autoresearch_daemon.events import now_ms
-from autoresearch_daemon.owner.host import CAN_BIND, Host, keep_to_cores
-from autoresearch_daemon.owner.rules import Heat, NetworkRest, Reading, Refusal, network_rest, refusals, unheld
+from autoresearch_daemon.owner.host import CAN_BIND, LocalMachine, keep_to_cores
+from autoresearch_daemon.owner.rules import Heat, NetworkRest, Reading, WorkRefusal, network_rest, refusals, unheld
 from autoresearch_daemon.owner.sleep import Sleep
 from autoresearch_daemon.service.effects import ServiceStatus
 from autoresearch_daemon.service.inputs import Blocked
@@ -45,13 +45,13 @@ class OwnerWatch:
         workers: Callable[[], Iterable[int]],
         rest: Callable[[NetworkRest], None],
         woke: Callable[[], None] | None,
-        host: Host | None = None,
+        host: LocalMachine | None = None,
     ) -> None:
         self._settings, self._service, self._machine, self._take = settings, service, machine, take
         self._rest, self._woke = rest, woke
         self._is_asleep = False
-        self._host = host or Host()
-        self._refused: dict[Why, Refusal] = {}
+        self._host = host or LocalMachine()
+        self._refused: dict[Why, WorkRefusal] = {}
         self._problems: list[str] = []
         self._reading: Reading | None = None
         self._turn = asyncio.Lock()
@@ -69,7 +69,7 @@ class OwnerWatch:
         """Have all runs stopped, and wait until they are."""
         self._is_asleep = True
         self._take(Blocked(Why.GOING_TO_SLEEP, WHY_SENTENCES[Why.GOING_TO_SLEEP], stops=True))
-        while any(one.run for one in self._service().workers):  # noqa: ASYNC110 - for seconds, and nobody tells
+        while any(worker.run for worker in self._service().workers):  # noqa: ASYNC110 - for seconds, and nobody tells
             await asyncio.sleep(STOPPED_SECONDS)
 
     def _wake(self) -> None:
@@ -93,7 +93,7 @@ class OwnerWatch:
             work, now, machine = self._settings().work, self._service(), self._machine()
             cards = machine.cards if machine else []
             heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]
-            running = any(one.run for one in now.workers)
+            running = any(worker.run for worker in now.workers)
             reading = self._reading = await self._host.read(work, now_ms(), running=running, card_heats=heats)
             if CAN_BIND and (work.cores or self._is_bound):
                 self._is_bound = bool(work.cores)
@@ -105,7 +105,7 @@ class OwnerWatch:
             # What an executor carries out elsewhere takes nothing of this machine.
             self._refused = {} if now.front.executor else refusals(work, reading, self._refused)
             if self._is_asleep:
-                self._refused[Why.GOING_TO_SLEEP] = Refusal(WHY_SENTENCES[Why.GOING_TO_SLEEP])
+                self._refused[Why.GOING_TO_SLEEP] = WorkRefusal(WHY_SENTENCES[Why.GOING_TO_SLEEP])
             for why in OWNER_REASONS:
                 refusal = self._refused.get(why)
                 self._take(Blocked(why, refusal.sentence, refusal.stops) if refusal else Blocked(why, None))

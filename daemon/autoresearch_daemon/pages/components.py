@@ -35,13 +35,13 @@ class ComponentsOf(OfTask, frozen=True, kw_only=True):
 
 async def components_page(asking: Asking) -> web.Response:
     """The components of the log, and those that ship."""
-    asked = asking.parameters(ComponentsOf)
-    search = SearchOf(query=asked.q, kind="component", type=asked.type, limit=MAXIMUM_ROWS)
+    query = asking.parameters(ComponentsOf)
+    search = SearchOf(query=query.q, kind="component", type=query.type, limit=MAXIMUM_ROWS)
     published = (await asking.ask(questions.search, search)).components
-    types = dict.fromkeys([*TYPES, *(one.type for one in published), *filter(None, [asked.type])])
-    ships = await asking.in_thread(lambda: shipped_offers(asked.q, asked.type))
+    types = dict.fromkeys([*TYPES, *(release.type for release in published), *filter(None, [query.type])])
+    ships = await asking.in_thread(lambda: shipped_offers(query.q, query.type))
     return await asking.render(
-        "components.html", "components", asked=asked, published=published, ships=ships, types=list(types)
+        "components.html", "components", query=query, published=published, ships=ships, types=list(types)
     )
 
 
@@ -86,11 +86,11 @@ async def component_page(asking: Asking) -> web.Response:
     )
 
 
-async def components_of(asking: Asking, shown: ShowAnswer) -> list[UsedComponent]:
+async def components_of(asking: Asking, answer: ShowAnswer) -> list[UsedComponent]:
     """What the agent of a run is made of; nothing where the run is of another kind, or its files are not here."""
-    if shown.budget_unit != "episodes":
+    if answer.budget_unit != "episodes":
         return []
-    opened, run = desk(asking.request.app), parse_id(shown.record.id)
+    opened, run = desk(asking.request.app), parse_id(answer.record.id)
     return await asking.in_thread(lambda: components_of_run(opened, run))
 
 

@@ -27,21 +27,21 @@ class EffectsOf(OfTask, frozen=True, kw_only=True):
 
 async def effects_page(asking: Asking) -> web.Response:
     """What each setting of a task did, one of them against the value, and the runs that a choice of settings finds."""
-    asked = asking.parameters(EffectsOf)
+    query = asking.parameters(EffectsOf)
     if asking.is_part:
-        runs = await _best_runs(asking, asked.where)
-        return await asking.render("effects_runs.html", "effects", runs=runs, where=asked.where)
+        runs = await _best_runs(asking, query.where)
+        return await asking.render("effects_runs.html", "effects", runs=runs, where=query.where)
     try:
-        answer = await asking.ask(questions.effects, OfTask(task=asked.task))
+        answer = await asking.ask(questions.effects, OfTask(task=query.task))
     except NotFound:
-        if asked.task:
+        if query.task:
             raise
         return await asking.render("effects.html", "effects", ranking=None)
     task = await asking.task_status()
     maximize = task is not None and task.direction == MAXIMIZE
-    values = effects_content(answer, maximize=maximize, chosen=asked.setting)
-    runs = await _best_runs(asking, asked.where)
-    return await asking.render("effects.html", "effects", runs=runs, where=asked.where, **values)
+    values = effects_content(answer, maximize=maximize, chosen=query.setting)
+    runs = await _best_runs(asking, query.where)
+    return await asking.render("effects.html", "effects", runs=runs, where=query.where, **values)
 
 
 async def _best_runs(asking: Asking, where: str) -> RunsAnswer:
@@ -63,11 +63,11 @@ class TreeOf(OfTask, frozen=True, kw_only=True):
 
 async def tree_page(asking: Asking) -> web.Response:
     """All runs of a task, each joined to its parent."""
-    asked = asking.parameters(TreeOf)
+    query = asking.parameters(TreeOf)
     try:
-        path = await asking.ask(questions.path, PathOf(id=asked.of, task=asked.task, steps=STEPS_SHOWN, branches=False))
+        path = await asking.ask(questions.path, PathOf(id=query.of, task=query.task, steps=STEPS_SHOWN, branches=False))
     except NotFound:
-        if asked.of != BEST:
+        if query.of != BEST:
             raise
         return await asking.render("tree.html", "tree", path=None)
     asking.about_task(path.task.digest)

@@ -90,10 +90,10 @@ class Asking:
 
     async def ask(self, question: Callable[..., A], request: msgspec.Struct | None = None) -> A:
         """What the API answers. Raises what it raises."""
-        given = operation_of(question).takes() if request is None else request
-        return cast("A", await ask(self.request, question, given))
+        parameters = operation_of(question).takes() if request is None else request
+        return cast("A", await ask(self.request, question, parameters))
 
-    async def found(self, question: Callable[..., A], request: msgspec.Struct | None = None) -> A | None:
+    async def ask_or_none(self, question: Callable[..., A], request: msgspec.Struct | None = None) -> A | None:
         """What the API answers, or None where it knows no such thing."""
         try:
             return await self.ask(question, request)
@@ -134,9 +134,9 @@ class Asking:
     async def task_status(self) -> TaskStatus | None:
         """The task that the page is about: that of its run or the one that the address names, else the usual one."""
         status = self.status()
-        wanted = self.about or self.task or (status.task.digest if status.task else "")
-        tasks = (await self.ask(questions.tasks, TasksOf(archived=True))).tasks if wanted else []
-        named = [task for task in tasks if task.name == wanted or task.digest.startswith(wanted)]
+        reference = self.about or self.task or (status.task.digest if status.task else "")
+        tasks = (await self.ask(questions.tasks, TasksOf(archived=True))).tasks if reference else []
+        named = [task for task in tasks if task.name == reference or task.digest.startswith(reference)]
         return named[0] if named else status.task
 
     async def _view(self, page: str) -> View:
@@ -189,14 +189,14 @@ async def participants_page(asking: Asking) -> web.Response:
 
 async def participant_page(asking: Asking) -> web.Response:
     """One participant: what it has done that others can count."""
-    asked = asking.parameters(OneParticipant)
+    query = asking.parameters(OneParticipant)
     voters = await asking.ask(Node.voters)
-    everywhere = await asking.found(questions.credit, OfTaskAndParticipant(participant=asked.key))
+    everywhere = await asking.ask_or_none(questions.credit, OfTaskAndParticipant(participant=query.key))
     credit = everywhere.participants[0] if everywhere and everywhere.participants else None
-    who = _named(asked.key, credit, voters)
+    who = _named(query.key, credit, voters)
     keys = {who.key, *(credit.keys if credit else ())}
     runs = await asking.ask(questions.participant_runs, RunsOfParticipant(participant=who.key, limit=RUNS_SHOWN))
-    evidence = await asking.found(questions.evidence_list, EvidenceOf(participant=who.key))
+    evidence = await asking.ask_or_none(questions.evidence_list, EvidenceOf(participant=who.key))
     status = asking.status()
     return await asking.render(
         "participant.html",
@@ -206,8 +206,8 @@ async def participant_page(asking: Asking) -> web.Response:
         verified=verifications(credit) if credit else 0,
         tasks={task.digest: task for task in everywhere.tasks} if everywhere else {},
         voters=voters,
-        voter=next((one for one in voters.voters if one.participant.key in keys), None),
-        candidate=next((one for one in voters.candidates if one.participant.key in keys), None),
+        voter=next((voter for voter in voters.voters if voter.participant.key in keys), None),
+        candidate=next((candidate for candidate in voters.candidates if candidate.participant.key in keys), None),
         is_me=status.participant.key in keys,
         hidden=(await asking.ask(questions.hidden, HiddenOf(what=who.key))).hidden,
         newest=runs.newest,
@@ -220,10 +220,12 @@ async def participant_page(asking: Asking) -> web.Response:
 
 def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> ParticipantView:
     """The participant whose key begins so. Raises NotFound."""
-    participants = [*(one.participant for one in voters.voters), *(one.participant for one in voters.candidates)]
+    participants = [voter.participant for voter in voters.voters] + [row.participant for row in voters.candidates]
     if credit is not None:
-        participants = [*credit.known_as, *(ParticipantView(key=one, short=one[:8]) for one in credit.keys)]
-    matching = [one for one in participants if one.key.startswith(key)] or (participants if credit is not None else [])
+        participants = [*credit.known_as, *(ParticipantView(key=key, short=key[:8]) for key in credit.keys)]
+    matching = [participant for participant in participants if participant.key.startswith(key)] or (
+        participants if credit is not None else []
+    )
     if not matching:
         raise NotFound("No participant of this log has such a key.", hint="autoresearch network credit")
     return matching[0]
@@ -258,15 +260,15 @@ class FoundBy(OfTask, frozen=True, kw_only=True):
 
 async def find_page(asking: Asking) -> web.Response:
     """What has some words, whatever it is; while they are typed the part without a frame."""
-    asked = asking.parameters(FoundBy)
+    query = asking.parameters(FoundBy)
     most = FOUND_IN_PART if asking.is_part else FOUND_MOST
-    answer = await asking.ask(questions.search, SearchOf(query=asked.q, task=asked.task, limit=most))
+    answer = await asking.ask(questions.search, SearchOf(query=query.q, task=query.task, limit=most))
     return await asking.render_part("find.html", "find", answer=answer, lists=search_lists(answer))
 
 
 async def verifications_page(asking: Asking) -> web.Response:
     """The verification queue of a task."""
-    answer = await asking.found(questions.verifications, OfTask(task=asking.task))
+    answer = await asking.ask_or_none(questions.verifications, OfTask(task=asking.task))
     if answer is None and asking.task:
         raise NotFound(f"There is no task {asking.task} here.", hint="autoresearch task list")
     return await asking.render("verifications.html", "verifications", answer=answer)

@@ -128,8 +128,8 @@ async def _download(
     end: str = "",
 ) -> web.StreamResponse:
     """All pages of the table, one after the other, as a file; ``text`` is that of each row."""
-    asked = msgspec.structs.replace(query.runs(), page=1, size=MAXIMUM_ROWS)
-    answer = await asking.ask(questions.runs, asked)
+    request = msgspec.structs.replace(query.runs(), page=1, size=MAXIMUM_ROWS)
+    answer = await asking.ask(questions.runs, request)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", answer.task.name) + "-runs." + media.partition("/")[2]
     response = web.StreamResponse(headers={"Content-Disposition": f'attachment; filename="{name}"'})
     response.content_type, response.charset = media, "utf-8"
@@ -137,8 +137,8 @@ async def _download(
     await asking.begin(response)
     for page in range(1, answer.pages + 1):
         if page > 1:
-            asked = msgspec.structs.replace(asked, page=page, until=answer.until)
-            answer = msgspec.structs.replace(await asking.ask(questions.runs, asked), until=answer.until)
+            request = msgspec.structs.replace(request, page=page, until=answer.until)
+            answer = msgspec.structs.replace(await asking.ask(questions.runs, request), until=answer.until)
         written = between.join(await asking.in_thread(partial(text, answer.runs)))
         await response.write(((between if page > 1 else head) + written).encode())
     await response.write(end.encode())

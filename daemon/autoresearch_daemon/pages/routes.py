@@ -64,20 +64,20 @@ class BoardOf(OfTask, frozen=True, kw_only=True):
 
 async def board_page(asking: Asking) -> web.Response:
     """The leaderboard of a task, and who brought it there."""
-    asked = asking.parameters(BoardOf)
+    query = asking.parameters(BoardOf)
     try:
-        top = await asking.ask(questions.top, TopOf(task=asked.task, limit=BOARD_ROWS))
+        top = await asking.ask(questions.top, TopOf(task=query.task, limit=BOARD_ROWS))
     except NotFound:
-        if asked.task:
+        if query.task:
             raise
         return await asking.render("board.html", "board", top=None)
-    hardware = asked.hardware or await _own_hardware(asking, top)
+    hardware = query.hardware or await _own_hardware(asking, top)
     chosen = "" if hardware in (COMPARED, top.hardware) else hardware
-    shown, rows = await _on_hardware(asking, top, chosen) if chosen else (top, await _rows(asking, top))
+    board, rows = await _on_hardware(asking, top, chosen) if chosen else (top, await _rows(asking, top))
     credit = await asking.ask(questions.credit, OfTaskAndParticipant(task=top.task.digest))
     voters, me = await asking.ask(Node.voters), asking.status().participant.key
     devices = await _devices(asking, top)
-    values = board_content(shown, rows, credit, voters, me=me, devices=devices, hardware=chosen)
+    values = board_content(board, rows, credit, voters, me=me, devices=devices, hardware=chosen)
     return await asking.render("board.html", "board", **values)
 
 
@@ -92,7 +92,7 @@ async def _own_hardware(asking: Asking, top: TopAnswer) -> str:
 async def _devices(asking: Asking, top: TopAnswer) -> list[str]:
     """The kinds of hardware that runs of the task state."""
     runners = (await asking.ask(questions.runners, OfTask(task=top.task.digest))).runners
-    return sorted({device for one in runners for device in one.devices if device})
+    return sorted({device for runner in runners for device in runner.devices if device})
 
 
 async def _on_hardware(asking: Asking, top: TopAnswer, hardware: str) -> tuple[TopAnswer, dict[str, RunRow]]:
@@ -100,63 +100,63 @@ async def _on_hardware(asking: Asking, top: TopAnswer, hardware: str) -> tuple[T
     rows: dict[str, RunRow] = {}
     programs = []
     for section, marks in SECTION_MARKS.items():
-        found = await _rows(asking, top, hardware=hardware, state=",".join(marks))
-        programs += [as_program(row, section) for row in found.values() if leading(row).value is not None]
-        rows |= found
+        section_rows = await _rows(asking, top, hardware=hardware, state=",".join(marks))
+        programs += [as_program(row, section) for row in section_rows.values() if leading(row).value is not None]
+        rows |= section_rows
     return msgspec.structs.replace(top, programs=programs), rows
 
 
 async def _rows(asking: Asking, top: TopAnswer, *, hardware: str = "", state: str = "") -> dict[str, RunRow]:
     """The best runs of a board by id, with what they changed."""
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
-    asked = RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=BOARD_ROWS)
-    return {row.id: row for row in (await asking.ask(questions.runs, asked)).runs}
+    request = RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=BOARD_ROWS)
+    return {row.id: row for row in (await asking.ask(questions.runs, request)).runs}
 
 
 async def run_page(asking: Asking) -> web.Response:
     """The page of a run. What has to come from other nodes is loaded by the page itself."""
-    shown = await asking.ask(questions.run, asking.parameters(OneRecord))
-    assert shown.run is not None  # else the operation refuses it
-    run = shown.run.run
+    answer = await asking.ask(questions.run, asking.parameters(OneRecord))
+    assert answer.run is not None  # else the operation refuses it
+    run = answer.run.run
     asking.about_task(run.task)
-    context = await asking.found(questions.run_context, OneRecord(id=shown.record.id))  # None: it was withdrawn
-    compared = await asking.found(questions.effects, OfTask(task=run.task))
-    parent = await asking.found(questions.run, OneRecord(id=run.parent)) if run.parent else None
+    context = await asking.ask_or_none(questions.run_context, OneRecord(id=answer.record.id))  # None: it was withdrawn
+    compared = await asking.ask_or_none(questions.effects, OfTask(task=run.task))
+    parent = await asking.ask_or_none(questions.run, OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
     values = run_content(
-        shown, context=context, effects=compared, parent=parent, task=task, me=asking.status().participant.key
+        answer, context=context, effects=compared, parent=parent, task=task, me=asking.status().participant.key
     )
-    made_of = await components.components_of(asking, shown)
+    made_of = await components.components_of(asking, answer)
     return await asking.render("run.html", "run", components=made_of, **values)
 
 
 async def run_diff_page(asking: Asking) -> web.Response:
     """What a run changed against its parent. The two programs may have to come from other nodes."""
-    shown = await asking.ask(questions.run, asking.parameters(OneRecord))
-    assert shown.run is not None
-    asking.about_task(shown.run.run.task)
+    view = await asking.ask(questions.run, asking.parameters(OneRecord))
+    assert view.run is not None
+    asking.about_task(view.run.run.task)
     try:
-        parent = shown.run.run.parent
+        parent = view.run.run.parent
         if parent is None:
             raise NotFound("It has no parent: its program is the task’s baseline.")
-        answer = await asking.ask(questions.diff, Difference(old=parent, new=shown.run.id))
+        answer = await asking.ask(questions.diff, Difference(old=parent, new=view.run.id))
         program = await asking.in_thread(lambda: changed_program(answer.diff))
     except AutoresearchError as error:
-        return await _part(asking, "run_diff.html", shown.run, sentence=str(error), hint=error.hint)
-    return await _part(asking, "run_diff.html", shown.run, program=program, sentence="", hint="")
+        return await _part(asking, "run_diff.html", view.run, sentence=str(error), hint=error.hint)
+    return await _part(asking, "run_diff.html", view.run, program=program, sentence="", hint="")
 
 
 async def run_log_page(asking: Asking) -> web.Response:
     """The end of what a run printed. It may have to come from another node."""
-    shown = await asking.ask(questions.run, asking.parameters(OneRecord))
-    assert shown.run is not None
-    asking.about_task(shown.run.run.task)
+    answer = await asking.ask(questions.run, asking.parameters(OneRecord))
+    assert answer.run is not None
+    asking.about_task(answer.run.run.task)
     try:
-        text = await asking.ask(questions.training_log, OneRecord(id=shown.run.id))
+        text = await asking.ask(questions.training_log, OneRecord(id=answer.run.id))
         tail = await asking.in_thread(lambda: log_tail(text))
     except AutoresearchError as error:
-        return await _part(asking, "run_log.html", shown.run, sentence=str(error), hint=error.hint)
-    return await _part(asking, "run_log.html", shown.run, tail=tail, sentence="", hint="")
+        return await _part(asking, "run_log.html", answer.run, sentence=str(error), hint=error.hint)
+    return await _part(asking, "run_log.html", answer.run, tail=tail, sentence="", hint="")
 
 
 async def _part(asking: Asking, template: str, of: RunView, **values: object) -> web.Response:
@@ -174,18 +174,18 @@ async def compare_page(asking: Asking) -> web.Response:
     named = list(dict.fromkeys(filter(None, asking.parameters(Comparison).runs.split(","))))[:MOST_COMPARED]
     compared: list[Compared] = []
     for name in named:
-        shown = await asking.ask(questions.run, OneRecord(id=name))
-        assert shown.run is not None
-        asking.about_task(shown.run.run.task)
-        context = await asking.ask(questions.run_context, OneRecord(id=shown.record.id))
-        one = Compared(context.row, shown.run.run)
+        answer = await asking.ask(questions.run, OneRecord(id=name))
+        assert answer.run is not None
+        asking.about_task(answer.run.run.task)
+        context = await asking.ask(questions.run_context, OneRecord(id=answer.record.id))
+        run = Compared(context.row, answer.run.run)
         if compared:
             try:
                 difference = Difference(old=compared[0].row.id, new=context.row.id)
-                one = one._replace(diff=await asking.ask(questions.diff, difference))
+                run = run._replace(diff=await asking.ask(questions.diff, difference))
             except AutoresearchError as error:
-                one = one._replace(sentence=str(error))
-        compared.append(one)
+                run = run._replace(sentence=str(error))
+        compared.append(run)
     content = comparison_content(compared, await asking.task_status()) if compared else {"compared": []}
     return await asking.render("compare.html", "compare", most=MOST_COMPARED, **content)
 
@@ -208,11 +208,11 @@ class BranchesOf(OfTask, frozen=True, kw_only=True):
 
 async def lineage_page(asking: Asking) -> web.Response:
     """The steps from the baseline to a run; without a name to the best one."""
-    asked = asking.parameters(LineageOf)
+    query = asking.parameters(LineageOf)
     try:
-        path = await asking.ask(questions.path, PathOf(id=asked.of, task=asked.task))
+        path = await asking.ask(questions.path, PathOf(id=query.of, task=query.task))
     except NotFound:
-        if asked.of != BEST:
+        if query.of != BEST:
             raise
         return await asking.render("lineage.html", "lineage", of="")
     asking.about_task(path.task.digest)
@@ -221,9 +221,9 @@ async def lineage_page(asking: Asking) -> web.Response:
 
 async def branches_page(asking: Asking) -> web.Response:
     """The other child runs of a step, the best first."""
-    asked = asking.parameters(BranchesOf)
-    context = await asking.ask(questions.run_context, OneRecord(id=asked.of, task=asked.task))
-    children = [child for child in context.children if not asked.but or short_id(parse_id(child.id)) != asked.but]
+    query = asking.parameters(BranchesOf)
+    context = await asking.ask(questions.run_context, OneRecord(id=query.of, task=query.task))
+    children = [child for child in context.children if not query.but or short_id(parse_id(child.id)) != query.but]
     total = context.all_children.total - (len(context.children) - len(children))
     return await asking.render_part("branches.html", "lineage", of=context.row.id, children=children, total=total)
 
@@ -240,25 +240,27 @@ NOTES_SHOWN = 100
 
 async def notes_page(asking: Asking) -> web.Response:
     """The hypotheses of a task by what became of them, the other notes, and what the log says to a question."""
-    asked = asking.parameters(QuestionTo)
-    hypotheses = await asking.found(questions.notes, NotesOf(task=asked.task, topic="hypothesis", limit=NOTES_SHOWN))
-    insights = await asking.found(questions.notes, NotesOf(task=asked.task, topic="insight", limit=NOTES_SHOWN))
-    known, sentence = None, ""
-    if asked.ask.strip() and hypotheses:
+    query = asking.parameters(QuestionTo)
+    hypotheses = await asking.ask_or_none(
+        questions.notes, NotesOf(task=query.task, topic="hypothesis", limit=NOTES_SHOWN)
+    )
+    insights = await asking.ask_or_none(questions.notes, NotesOf(task=query.task, topic="insight", limit=NOTES_SHOWN))
+    reply, sentence = None, ""
+    if query.ask.strip() and hypotheses:
         try:
             # A page that anybody may open asks no model.
-            question = AskRequest(question=asked.ask, task=asked.task or "", model=False)
-            known = await asking.ask(Node.ask, question)
+            question = AskRequest(question=query.ask, task=query.task or "", model=False)
+            reply = await asking.ask(Node.ask, question)
         except AutoresearchError as error:
             sentence = str(error)
     return await asking.render(
         "notes.html",
         "notes",
-        since=await asking.found(questions.since, SinceOf(task=asked.task)),
+        since=await asking.ask_or_none(questions.since, SinceOf(task=query.task)),
         hypotheses=hypotheses.notes if hypotheses else [],
         insights=insights.notes if insights else [],
-        asked=asked.ask,
-        known=known,
+        question=query.ask,
+        reply=reply,
         sentence=sentence,
     )
 

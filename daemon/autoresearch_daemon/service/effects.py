@@ -12,7 +12,7 @@ from autoresearch_daemon.service.inputs import Assignment
 
 
 @dataclass(slots=True)
-class Worker:
+class WorkerState:
     """What the node knows of one worker, or of one run that an executor carries out ``elsewhere``."""
 
     device: str = ""

@@ -13,7 +13,7 @@ from autoresearch_daemon.service.agenda import Order
 class Assignment:
     """One piece of work for one worker: a program that a person proposed, a verification, or a change of the search.
 
-    With ``job``, the name of a verification that the node knows, a run is verified. ``shown``: as people see it.
+    With ``job``, the name of a verification that the node knows, a run is verified. ``run``: as people see it.
     ``shared``: a proposal is left to another node that runs it. ``order`` is the number of the order that it is for, 0
     where it is for none. ``again`` is the name of the assignment whose run was ended for other work, and is made now.
     """
@@ -23,7 +23,7 @@ class Assignment:
     kind: WorkKind
     shared: bool = False
     job: str = ""
-    shown: RunInHand | None = None
+    run: RunInHand | None = None
     order: int = 0
     again: str = ""
 

@@ -31,8 +31,8 @@ from autoresearch_daemon.service.effects import (
     Verify,
     WantWorkers,
     WithdrawClaim,
-    Worker,
     WorkerNow,
+    WorkerState,
 )
 from autoresearch_daemon.service.inputs import (
     Assignment,
@@ -86,7 +86,7 @@ LOOK_MS = 30_000
 
 
 @dataclass(slots=True)
-class Service:
+class NodeService:
     """The node's decisions. ``workers_wanted`` is how many may run at a time.
 
     ``queue`` is what it is to do. ``lasted_ms`` is how long the last run of a task took, by the task's digest.
@@ -98,7 +98,7 @@ class Service:
     stopping: bool = False
     finishing: bool = False
     ended: Why = Why.NOT_ASKED
-    workers: dict[str, Worker] = field(default_factory=dict)
+    workers: dict[str, WorkerState] = field(default_factory=dict)
     blocks: dict[Why, str] = field(default_factory=dict)
     stops: set[Why] = field(default_factory=set)
     retry_ms: int = 0
@@ -161,7 +161,7 @@ class Service:
         return Why.ASKED if self.queue.front.kind is WorkKind.SEARCH else Why.ASKED_FOR_TIME
 
     @property
-    def _in_hand(self) -> list[Worker]:
+    def _in_hand(self) -> list[WorkerState]:
         return [w for w in self.workers.values() if w.assignment]
 
     @property
@@ -277,7 +277,7 @@ class Service:
     def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
         match event:
             case WorkerReady(name, device):
-                self.workers[name] = Worker(device=device, ready=True, why=Why.NOT_ASKED)
+                self.workers[name] = WorkerState(device=device, ready=True, why=Why.NOT_ASKED)
             case WorkerStage(name, why):
                 self._worker(name).why = why
             case Proposed(name):
@@ -329,7 +329,7 @@ class Service:
                 order = self.queue.agenda.find(number)
                 kind = order.kind if order else WorkKind.SEARCH if number else WorkKind.PERSON
                 assignment = Assignment(name, order.task if order else "", kind, order=number)
-                self.workers[name] = Worker(
+                self.workers[name] = WorkerState(
                     assignment=assignment, run=run, key=key, why=Why.QUEUED, elsewhere=True, since_ms=now_ms
                 )
             case Located(name, device, why):
@@ -394,9 +394,9 @@ class Service:
     # --- parts ---
 
     def _verify(self) -> Verify:
-        wanted = self.queue.agenda.orders and self.queue.front.verify_share > 0 and self.queue.job is None
+        is_due = self.queue.agenda.orders and self.queue.front.verify_share > 0 and self.queue.job is None
         tasks = tuple(dict.fromkeys(order.task for order in self.queue.agenda.orders))
-        return Verify(tasks if wanted else None, self.queue.job.job if self.queue.job else None)
+        return Verify(tasks if is_due else None, self.queue.job.job if self.queue.job else None)
 
     def _look_first(self, now_ms: int) -> list[Effect]:
         """Let the next search wait until it is known whether there is something to verify.
@@ -413,8 +413,8 @@ class Service:
         del self.blocks[Why.CANNOT_RECORD]
         return [RecordWaiting()]
 
-    def _worker(self, name: str) -> Worker:
-        return self.workers.setdefault(name, Worker())
+    def _worker(self, name: str) -> WorkerState:
+        return self.workers.setdefault(name, WorkerState())
 
     def _free(self, name: str, now_ms: int) -> None:
         """Take the assignment from a worker, and note what its time went to."""
@@ -429,7 +429,7 @@ class Service:
         if worker.elsewhere:
             del self.workers[name]
 
-    def _proposed(self, event: Proposed, worker: Worker, now_ms: int) -> list[Effect]:
+    def _proposed(self, event: Proposed, worker: WorkerState, now_ms: int) -> list[Effect]:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.queue.agenda.paused or self._is_refused or worker.assignment is None:
             return [Cancel(name, assignment)]
@@ -461,7 +461,7 @@ class Service:
             return []
         return self._approve(name, worker, worker.announced, worker.assignment.name, now_ms)
 
-    def _approve(self, name: str, worker: Worker, run: RunInHand, assignment: str, now_ms: int) -> list[Effect]:
+    def _approve(self, name: str, worker: WorkerState, run: RunInHand, assignment: str, now_ms: int) -> list[Effect]:
         worker.run, worker.announced, worker.why = _changed(run, started_ms=now_ms), None, Why.RUNNING
         return [Approve(name, assignment)]
 
@@ -535,10 +535,10 @@ class Service:
             worker.why = Why.NOT_ASKED if worker.why in PASSING_REASONS else worker.why
         if self.stopping or self.queue.agenda.paused:
             return self._want(0)
-        here = sum(1 for w in self._in_hand if not w.elsewhere)
+        local_runs = sum(1 for w in self._in_hand if not w.elsewhere)
         if self.blocks:
-            return self._want(here)
-        effects = self._want(min(self.workers_wanted, self._needed(here, now_ms)))
+            return self._want(local_runs)
+        effects = self._want(min(self.workers_wanted, self._needed(local_runs, now_ms)))
         for name, worker in sorted(self.workers.items()):
             if not worker.ready or worker.leaving or worker.assignment:
                 continue
@@ -549,12 +549,12 @@ class Service:
                 worker.why = offer
                 continue
             worker.assignment, worker.since_ms = offer, now_ms
-            worker.run = _changed(offer.shown, started_ms=now_ms) if offer.shown else None
+            worker.run = _changed(offer.run, started_ms=now_ms) if offer.run else None
             worker.why = Why.VERIFYING if offer.job else Why.PROPOSING
             effects.append(Assign(name, offer, worker.run if offer.kind is WorkKind.VERIFICATION else None))
         return effects + self._overtake(now_ms)
 
-    def _needed(self, here: int, now_ms: int) -> int:
+    def _needed(self, local_runs: int, now_ms: int) -> int:
         """How many workers have, or would get, something to do. One that only writes requests is quick.
 
         It is enough then, and stays while its requests are carried out.
@@ -563,7 +563,7 @@ class Service:
         waiting = len(self.queue.ready_proposals) + self.queue.has_due_verification(now_ms)
         if self.queue.front.executor:
             return min(1, len(self._in_hand) + waiting + len(open_orders))
-        return here + waiting + sum(1 if order.executor else left for order, left in open_orders)
+        return local_runs + waiting + sum(1 if order.executor else left for order, left in open_orders)
 
     # --- what goes before a run in hand ---
 
@@ -571,9 +571,9 @@ class Service:
         """The kinds of what waits for nothing but a worker, and that no worker takes which is free or will be soon."""
         if self.blocks:
             return []
-        here = [worker for worker in self.workers.values() if not worker.elsewhere]
-        coming = sum(1 for worker in here if worker.overtaken or worker.assignment is None)
-        coming += max(0, self.processes - len(here))
+        local = [worker for worker in self.workers.values() if not worker.elsewhere]
+        coming = sum(1 for worker in local if worker.overtaken or worker.assignment is None)
+        coming += max(0, self.processes - len(local))
         return self.queue.waiting(self._assignments, self.workers_wanted, now_ms)[coming:]
 
     def _overtake(self, now_ms: int) -> list[Effect]:
@@ -592,7 +592,7 @@ class Service:
             effects.append(self._overtaken(name, self.workers[name], kind, now_ms))
         return effects
 
-    def _left_ms(self, worker: Worker, now_ms: int) -> int:
+    def _left_ms(self, worker: WorkerState, now_ms: int) -> int:
         """How long a run goes on, as far as it shows that, or else as the last one on its task did."""
         assert worker.run is not None
         if (left_ms := worker.run.time_left_ms(now_ms)) is not None:
@@ -603,7 +603,7 @@ class Service:
             return expected_ms - elapsed_ms
         return OVERTAKE_MS + 1 if elapsed_ms >= GLIMPSE_MS else 0
 
-    def _overtaken(self, name: str, worker: Worker, kind: WorkKind, now_ms: int) -> Overtake:
+    def _overtaken(self, name: str, worker: WorkerState, kind: WorkKind, now_ms: int) -> Overtake:
         assert worker.assignment is not None
         worker.overtaken = True
         run = worker.run

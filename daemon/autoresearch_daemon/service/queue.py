@@ -126,7 +126,7 @@ class WorkQueue:
             return Why.FAILING
         job, self.job = self.job, None
         name = f"verify-{self._next_number()}"
-        return Assignment(name, job.task, WorkKind.VERIFICATION, job=job.job or "", shown=job.run)
+        return Assignment(name, job.task, WorkKind.VERIFICATION, job=job.job or "", run=job.run)
 
     def _search(
         self, kind: WorkKind, in_hand: Sequence[Assignment], workers: int, now_ms: int

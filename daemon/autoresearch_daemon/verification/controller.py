@@ -37,7 +37,7 @@ from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.service.effects import Verify
 from autoresearch_daemon.service.inputs import Assignment, Input, JobReady, RunAsked, VerificationsChanged
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals, Told
 
@@ -72,7 +72,7 @@ class VerificationController:
         notebook: Notebook,
         jobs: VerificationQueue,
         events: Events,
-        machine: Service,
+        machine: NodeService,
         paths: Paths,
         local: LocalState,
         *,
@@ -96,9 +96,9 @@ class VerificationController:
         self._unfit: dict[bytes, Unfit] = {}
         self._repeated: dict[str, bytes] = {}  # by assignment, the verification that is made once more
 
-    def want(self, wanted: Verify) -> None:
+    def want(self, request: Verify) -> None:
         """Have this done soon; what was wanted before and is not begun yet no longer matters."""
-        self._wanted = wanted
+        self._wanted = request
         self._news.set()
 
     async def keep(self) -> None:
@@ -114,21 +114,21 @@ class VerificationController:
             self.reveal()
             self._news.clear()  # what was wanted meanwhile is out of date; the next tick says what is wanted now
 
-    async def look(self, wanted: Verify) -> None:
+    async def look(self, request: Verify) -> None:
         """Put back what is ready when something else goes before it; find the next and make it ready."""
         if (
-            wanted.ready is not None
-            and not await self._jobs.is_next(wanted.ready, now_ms(), in_hand=self._machine.status().jobs)
-            and self._machine.status().job == wanted.ready  # no worker has got it meanwhile
+            request.ready is not None
+            and not await self._jobs.is_next(request.ready, now_ms(), in_hand=self._machine.status().jobs)
+            and self._machine.status().job == request.ready  # no worker has got it meanwhile
         ):
-            self._jobs.put_back(wanted.ready, now_ms())
+            self._jobs.put_back(request.ready, now_ms())
             self._take(JobReady(None))
         if self.level < Level.LANDLOCK:
             self._take(JobReady(None))  # what others wrote is not run here, so it is not fetched either
             return
-        if wanted.tasks is not None:
+        if request.tasks is not None:
             root = self._notebook.identity.root.public
-            is_ready = await self._make_ready(wanted.tasks)
+            is_ready = await self._make_ready(request.tasks)
             if not is_ready and not awaits_admission(self._notebook.log, root):  # once admitted there is something soon
                 self._take(JobReady(None))
 
@@ -187,9 +187,9 @@ class VerificationController:
         log, author = self._notebook.log, self._notebook.author
         run = resolve_reference(log, reference, author=author, archived=chosen(self._paths.home_local, Choice.ARCHIVED))
         self._check_idle(run)
-        wanted = await self._jobs.ask(run, now_ms())
+        request = await self._jobs.ask(run, now_ms())
         self._check_idle(run)  # its files took their time
-        return RunAccepted(assignment=await self._queue("check", wanted.name, wanted.shown), note=wanted.note)
+        return RunAccepted(assignment=await self._queue("check", request.name, request.run), note=request.note)
 
     async def ask_again(self, reference: str, kind: EvidenceKind | None) -> str:
         """Queue what it takes to check evidence: a verification once more. Returns the assignment.
@@ -206,10 +206,10 @@ class VerificationController:
             raise Refused(f"nothing has to be measured: {word}: {evidence.reason}", hint="GET /v1/evidence/{id}")
         self._check_working()
         verification = log.records.get(parse_id(evidence.id))
-        name, shown = await self._jobs.again(verification)
-        return await self._queue("evidence", name, shown, about=verification.id)
+        name, run = await self._jobs.again(verification)
+        return await self._queue("evidence", name, run, about=verification.id)
 
-    async def _queue(self, what: str, name: str, shown: RunInHand, about: bytes | None = None) -> str:
+    async def _queue(self, what: str, name: str, run: RunInHand, about: bytes | None = None) -> str:
         try:
             folder = await self._folder_of(self._jobs.task(name))
             self._load(folder)  # refused where the task asks for more than this machine allows
@@ -220,7 +220,7 @@ class VerificationController:
         assignment = f"{what}-{os.getpid()}-{self._names}"
         if about is not None:
             self._repeated[assignment] = about
-        self._take(RunAsked(Assignment(assignment, folder, WorkKind.PERSON, job=name, shown=shown)))
+        self._take(RunAsked(Assignment(assignment, folder, WorkKind.PERSON, job=name, run=run)))
         return assignment
 
     def _check_idle(self, run: bytes) -> None:
@@ -245,7 +245,7 @@ class VerificationController:
         self._given[assignment.name] = assignment.job
         return self._jobs.check(assignment.job)
 
-    def finish(self, assignment: str, found: Verified, *, cancelled: bool = False) -> AutoresearchError | None:
+    def finish(self, assignment: str, outcome: Verified, *, cancelled: bool = False) -> AutoresearchError | None:
         """Publish what a worker measured, and tell people. An error means that it is not recorded, and why.
 
         ``cancelled``: it was stopped before it came to anything.
@@ -253,7 +253,7 @@ class VerificationController:
         job = self._given.pop(assignment, "")
         if self._jobs.check(job) is None:
             return None
-        body = self._jobs.measured(job, found)
+        body = self._jobs.measured(job, outcome)
         repeated = self._repeated.pop(assignment, None)
         if repeated is not None:
             self._tell_evidence(assignment, repeated, body)
@@ -280,12 +280,12 @@ class VerificationController:
             self._tell(published)
         return error
 
-    def _tell(self, told: Told) -> None:
-        body, log = told.body, self._notebook.log
+    def _tell(self, published: Told) -> None:
+        body, log = published.body, self._notebook.log
         state = judgement(log, body.run).state.value
         data: dict[str, object] = {
             "run": format_id(body.run),
-            "id": format_id(told.record.id),
+            "id": format_id(published.record.id),
             "state": state,
             "stage": body.stage,
             "round": body.round,
@@ -301,9 +301,9 @@ class VerificationController:
         # Whoever tells among the first sees the word as it was: the others' words are on their way.
         if body.verdict != "error" and (others := len(pending(log, log.records.get(body.run), body.stage, body.round))):
             text = f"{text}; others who measured it tell next: {others}"
-        if not told.revealed:
+        if not published.revealed:
             kind, text, reason = "committed", f"{what}, not told to others yet", UNREVEALED
-        self._events.tell(kind, text, now_ms(), assignment=told.assignment, reason=reason, **data)
+        self._events.tell(kind, text, now_ms(), assignment=published.assignment, reason=reason, **data)
 
     def _tell_evidence(self, assignment: str, verification: bytes, body: Verification) -> None:
         """What came out when a verification was made once more: told here, published nowhere."""

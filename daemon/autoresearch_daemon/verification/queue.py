@@ -25,7 +25,7 @@ from autoresearch.run.checking import VerificationPlan, Verified
 from autoresearch.run.sandbox.job import JobLimits
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.words import JOB_SENTENCES, JobReason
-from autoresearch_daemon.ingesting import Asking
+from autoresearch_daemon.ingesting import LogExecutor
 
 logger = structlog.get_logger()
 
@@ -40,11 +40,11 @@ REASON_CHARACTERS = 1000
 WAITS_MS_MAX = 3_600_000
 
 
-class Wanted(NamedTuple):
+class RequestedVerification(NamedTuple):
     """A verification that a person asked for: its name, how people see it, and what they should know of it."""
 
     name: str
-    shown: RunInHand
+    run: RunInHand
     note: str
 
 
@@ -58,7 +58,7 @@ class VerificationQueue:
     def __init__(
         self,
         notebook: Notebook,
-        thread: Asking,
+        thread: LogExecutor,
         fetch: Callable[[BlobRef], Awaitable[None]],
         connected: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -106,8 +106,8 @@ class VerificationQueue:
 
     def _publish_unavailable(self, job: VerificationJob, now_ms: int, reason: str) -> None:
         """Say once that a run's files cannot be got. What is measured later replaces it."""
-        asked = (self._notebook.author, job.stage, job.round)
-        if any((row.author, row.stage, row.round) == asked for row in self._notebook.log.verifications.of(job.run)):
+        own_place = (self._notebook.author, job.stage, job.round)
+        if any((row.author, row.stage, row.round) == own_place for row in self._notebook.log.verifications.of(job.run)):
             return
         body = Verification(
             run=job.run,
@@ -144,7 +144,7 @@ class VerificationQueue:
         times, _ = self._tried.get(key, (1, 0))
         self._tried[key] = times - 1, now_ms
 
-    async def ask(self, run: bytes, now_ms: int) -> Wanted:
+    async def ask(self, run: bytes, now_ms: int) -> RequestedVerification:
         """What a person wants verified: what the protocol wants of this node, or an evaluation.
 
         Raises:
@@ -160,12 +160,12 @@ class VerificationQueue:
             check_new(log, run, device.public, now_ms)
             job = make_job(run, EVALUATE, 0, seed)
         try:
-            name, shown = await self._ready(job, JobReason.ASKED)
+            name, view = await self._ready(job, JobReason.ASKED)
         except (NotFound, TimedOut) as error:
             sentence = f"{short_id(run)} can't be measured here now: {error}"
             hint = "its author's node, or one that has its files, must be connected: autoresearch network peers"
             raise type(error)(sentence, hint=hint) from error
-        return Wanted(name, shown, will_count(log, run, job, device.public, now_ms))
+        return RequestedVerification(name, view, will_count(log, run, job, device.public, now_ms))
 
     async def again(self, verification: Record) -> tuple[str, RunInHand]:
         """A verification to be made once more as its verifier made it: same draw, seeds and parent. Raises NotFound."""
@@ -186,7 +186,7 @@ class VerificationQueue:
         """A job is not done after all."""
         self._checks.pop(name, None)
 
-    def measured(self, name: str, found: Verified) -> Verification:
+    def measured(self, name: str, outcome: Verified) -> Verification:
         """What was measured, as the body of a record; the job is done."""
         check = self._checks.pop(name)
         self._since_ms.pop(_key(check), None)
@@ -194,18 +194,18 @@ class VerificationQueue:
             run=check.run,
             stage=check.stage,
             round=check.round,
-            verdict=found.verdict,
-            value=found.value,
-            metrics=dict(found.metrics),
+            verdict=outcome.verdict,
+            value=outcome.value,
+            metrics=dict(outcome.metrics),
             seeds=list(check.seeds),
-            values=found.values,
-            parent_values=found.parent_values,
-            baseline_values=found.baseline_values,
+            values=outcome.values,
+            parent_values=outcome.parent_values,
+            baseline_values=outcome.baseline_values,
             proof=check.proof,
-            device=found.device[:120],
-            sandbox=found.sandbox,
-            duration_ms=found.duration_ms,
-            reason=found.reason[:REASON_CHARACTERS],
+            device=outcome.device[:120],
+            sandbox=outcome.sandbox,
+            duration_ms=outcome.duration_ms,
+            reason=outcome.reason[:REASON_CHARACTERS],
         )
         run = self._notebook.log.records.get(check.run).body
         assert isinstance(run, Run)
@@ -220,8 +220,8 @@ class VerificationQueue:
         log = self._notebook.log
         run = log.records.get(job.run).body
         assert isinstance(run, Run)
-        found = log.records.find(run.parent) if run.parent else None
-        parent = found.body if found is not None and isinstance(found.body, Run) else None
+        parent_record = log.records.find(run.parent) if run.parent else None
+        parent = parent_record.body if parent_record is not None and isinstance(parent_record.body, Run) else None
         checkpoint = parent_checkpoint = None
         if job.stage == REPLICATE:
             if parent is None:

@@ -67,7 +67,7 @@ class Reveals:
     def _has_measured(self, body: Verification) -> bool:
         question, author = (body.run, body.stage, body.round), self._notebook.author
         verifications = self._notebook.log.verifications.of(body.run)
-        return any(question == (one.run, one.stage, one.round) for one in self.waiting()) or any(
+        return any(question == (waiting.run, waiting.stage, waiting.round) for waiting in self.waiting()) or any(
             question == (row.run, row.stage, row.round) and row.author == author and row.verdict in ("pass", "fail")
             for row in verifications
         )
@@ -79,15 +79,15 @@ class Reveals:
 
     def work(self, now_ms: int) -> tuple[list[Told], AutoresearchError | None]:
         """Commit to what is new and reveal what may be revealed; what could not be recorded waits, and why."""
-        told: list[Told] = []
+        published: list[Told] = []
         failed: AutoresearchError | None = None
         for measured in list(self._waiting.values()):
             try:
-                told += self._go_on(measured, now_ms)
+                published += self._go_on(measured, now_ms)
             except AutoresearchError as error:
                 logger.info("a verification waits to be recorded", reason=str(error))
                 failed = failed or error
-        return told, failed
+        return published, failed
 
     def _go_on(self, measured: Unrevealed, now_ms: int) -> list[Told]:
         author, body = self._notebook.author, measured.body
@@ -158,5 +158,5 @@ class Reveals:
 
 def fields(body: Verification) -> dict[str, object]:
     """The body as it will stand in the record."""
-    found: dict[str, object] = msgspec.to_builtins(body, builtin_types=(bytes,))
-    return found
+    values: dict[str, object] = msgspec.to_builtins(body, builtin_types=(bytes,))
+    return values

@@ -30,7 +30,7 @@ from autoresearch.paths import Paths
 from autoresearch.propose.mind.recall import due_from_smaller, known_genome, recall
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import LiveClaim, Proposal, SearchProblem
+from autoresearch.propose.search.proposal import LiveClaim, SearchProblem, SearchProposal
 from autoresearch.propose.search.search import propose, replicate_due
 from autoresearch.propose.search.sharing import LLM, SEARCH
 from autoresearch.run.bench import Bench, Ceiling, limits_of
@@ -115,7 +115,7 @@ class Workplace:
         return are_allowed(programs, self.paths, self.settings)
 
 
-def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
+def carry_out(work: protocol.AssignWork, talk: Talk, place: Workplace) -> None:
     """Do one assignment. Says exactly one of Ended, Written, Dropped or Failed at its end, whatever happens."""
     folder = run_folder(place.paths.spool, work.run)
     try:
@@ -129,11 +129,11 @@ def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
     talk.say(ending)
 
 
-def _failed(work: protocol.Work, fault: Fault) -> protocol.Failed:
+def _failed(work: protocol.AssignWork, fault: Fault) -> protocol.Failed:
     return protocol.Failed(assignment=work.assignment, sentence=fault.sentence, cannot_run_here=fault.cannot_run_here)
 
 
-def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) -> protocol.FromWorker:
+def _carry_out(work: protocol.AssignWork, talk: Talk, place: Workplace, folder: Path) -> protocol.FromWorker:
     task = load_task(Path(work.task)) if work.task else default_task()
     folder.mkdir(parents=True)
     conditions = Conditions(
@@ -178,16 +178,16 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) 
 
 
 def _ready(
-    work: protocol.Work, task: Task, talk: Talk, conditions: Conditions, place: Workplace, folder: Path
+    work: protocol.AssignWork, task: Task, talk: Talk, conditions: Conditions, place: Workplace, folder: Path
 ) -> Bench | None:
     """Make this machine ready before anything is claimed; None where that was cancelled."""
-    here = RunSite(Level(work.level), place.paths.task_data, place.paths.environments, place.paths.allowed)
+    site = RunSite(Level(work.level), place.paths.task_data, place.paths.environments, place.paths.allowed)
 
     def tell(why: Why) -> None:
         talk.say(protocol.Stage(assignment=work.assignment, why=why.value))
 
     try:
-        return make_ready(task, conditions, here, folder, on_stage=tell, cancelled=talk.cancelled)
+        return make_ready(task, conditions, site, folder, on_stage=tell, cancelled=talk.cancelled)
     except AutoresearchError:
         if not talk.cancelled():
             raise
@@ -195,7 +195,7 @@ def _ready(
 
 
 def _run_here(
-    work: protocol.Work, request: RunRequest, talk: Talk, bench: Bench, folder: Path, place: Workplace
+    work: protocol.AssignWork, request: RunRequest, talk: Talk, bench: Bench, folder: Path, place: Workplace
 ) -> None:
     """Carry out a request in this process; meanwhile a mind may make the next change."""
 
@@ -220,14 +220,14 @@ def _run_here(
         place.mind.note_run(ended.outcome.duration_ms / 1000)
 
 
-def _may_install(work: protocol.Work, task: Task, place: Workplace) -> int:
+def _may_install(work: protocol.AssignWork, task: Task, place: Workplace) -> int:
     """The bytes that all environments may take with the task's packages; 0: nobody allowed them."""
     manifest = load_manifest(place.paths.manifest)
     with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
         return may_install(task, place.paths, place.settings, log, work.author, now_ms())
 
 
-def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
+def _has_others_part(work: protocol.AssignWork, task: Task, place: Workplace) -> bool:
     """Whether others wrote, or may have written, some of what is run: a search below the wall builds on own runs only.
 
     Behind the wall nobody looks: everything may be.
@@ -243,18 +243,18 @@ def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
 
 def _copy_models(check: VerificationPlan, folder: Path, paths: Paths) -> None:
     """Put the models that a check asks into its folder; they are blobs here, and are checked on the way."""
-    wanted = ((check.source, check.checkpoint, MODEL), (check.parent_source, check.parent_checkpoint, PARENT_MODEL))
-    for source, checkpoint, name in wanted:
+    models = ((check.source, check.checkpoint, MODEL), (check.parent_source, check.parent_checkpoint, PARENT_MODEL))
+    for source, checkpoint, name in models:
         if source is not None and checkpoint is not None:
             with (
                 BlobStore(paths.blobs, read_only=True) as blobs,
-                blobs.open(checkpoint) as kept,
+                blobs.open(checkpoint) as blob,
                 (folder / name).open("wb") as copy,
             ):
-                shutil.copyfileobj(kept, copy)
+                shutil.copyfileobj(blob, copy)
 
 
-def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace, bench: Bench | None) -> Plan | None:
+def _agree(work: protocol.AssignWork, talk: Talk, task: Task, place: Workplace, bench: Bench | None) -> Plan | None:
     """Propose until the daemon agrees; ``None`` when it wants the assignment back.
 
     Raises CannotRunHere where a program needs packages that this machine may not install: nothing is claimed then.
@@ -272,7 +272,7 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace, bench:
     return None
 
 
-def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attempt: int) -> Plan:
+def _invent(work: protocol.AssignWork, talk: Talk, task: Task, place: Workplace, attempt: int) -> Plan:
     """A change by whoever is to make it. The search takes its place where that fails or is not ready.
 
     Also where others were faster. Another seed of what leads is run when it is time, whoever makes the changes. So is
@@ -288,17 +288,17 @@ def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attem
     return made if isinstance(made, Plan) else _search(work, task, place, attempt)
 
 
-def _moved(work: protocol.Work, task: Task, place: Workplace) -> Plan | None:
+def _moved(work: protocol.AssignWork, task: Task, place: Workplace) -> Plan | None:
     """What leads a smaller size of the task, where it is new in this one."""
     manifest = load_manifest(place.paths.manifest)
     with (
         Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
-        found = due_from_smaller(log, blobs, task, now_ms(), me=work.author)
-        if found is None or work.level < Level.LANDLOCK or not place.allows([found[0]]):
+        due = due_from_smaller(log, blobs, task, now_ms(), me=work.author)
+        if due is None or work.level < Level.LANDLOCK or not place.allows([due[0]]):
             return None
-        program, smaller = found
+        program, smaller = due
         start = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
         genome, base = known_genome(log, blobs, task, program, None)
         return plan_as_it_stands(
@@ -315,22 +315,22 @@ def _moved(work: protocol.Work, task: Task, place: Workplace) -> Plan | None:
 
 
 def _thinking(
-    work: protocol.Work, task: Task, place: Workplace, *, beside_run: bool = False
+    work: protocol.AssignWork, task: Task, place: Workplace, *, beside_run: bool = False
 ) -> tuple[Hashable, Think] | None:
     """For what a mind is to make a change, and how it does; None where the search makes it."""
     settings, _ = load_settings(place.paths.settings, os.environ)
-    wanted = work.proposer or settings.work.proposer
+    proposer = work.proposer or settings.work.proposer
     # Below the wall a change must be this participant's own: a model reads what others wrote.
-    if wanted == SEARCH or work.level < Level.LANDLOCK:
+    if proposer == SEARCH or work.level < Level.LANDLOCK:
         return None
     # A command computes here, which would slow down a run that is held against the clock.
-    if beside_run and task.budget.unit == "seconds" and wanted != LLM:
+    if beside_run and task.budget.unit == "seconds" and proposer != LLM:
         return None
     manifest = load_manifest(place.paths.manifest)
     scratch = run_folder(place.paths.spool, f"{place.name}-mind")
 
     def think(unwanted: Callable[[], bool]) -> Plan | str:
-        occasion = Occasion(task, settings, wanted, work.author, place.paths.home_local, scratch, unwanted)
+        occasion = Occasion(task, settings, proposer, work.author, place.paths.home_local, scratch, unwanted)
         scratch.mkdir(parents=True, exist_ok=True)
         try:
             with (
@@ -341,10 +341,10 @@ def _thinking(
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
-    return (task.digest, wanted, settings), think
+    return (task.digest, proposer, settings), think
 
 
-def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:
+def _search(work: protocol.AssignWork, task: Task, place: Workplace, attempt: int) -> Plan:
     # Two nodes that know the same and draw alike would try the same.
     worker = f"{work.author.hex()}/{place.name}"
     plan = _searched(work, task, place, partial(propose, worker=worker, counter=attempt))
@@ -353,10 +353,10 @@ def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> 
 
 
 def _searched(
-    work: protocol.Work,
+    work: protocol.AssignWork,
     task: Task,
     place: Workplace,
-    make: Callable[[SearchProblem, Collection[PastRun], Collection[LiveClaim]], Proposal | None],
+    make: Callable[[SearchProblem, Collection[PastRun], Collection[LiveClaim]], SearchProposal | None],
 ) -> Plan | None:
     """What the search makes of all that is known."""
     manifest = load_manifest(place.paths.manifest)
@@ -397,7 +397,7 @@ class Worker:
         self._link = link
         self._place = place
         self._talk: Talk | None = None
-        self._jobs: queue.SimpleQueue[tuple[protocol.Work, Talk] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[tuple[protocol.AssignWork, Talk] | None] = queue.SimpleQueue()
 
     def serve(self) -> None:
         """Work."""
@@ -411,7 +411,7 @@ class Worker:
     def _hear(self) -> None:
         try:
             for message in self._link:
-                if isinstance(message, protocol.Work):
+                if isinstance(message, protocol.AssignWork):
                     self._talk = Talk(message.assignment, self._link.send)
                     self._jobs.put((message, self._talk))
                 elif isinstance(message, protocol.Quit):

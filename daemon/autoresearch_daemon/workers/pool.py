@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from autoresearch.run.sandbox.cards import PROCESSOR
-from autoresearch_daemon.children import ChildProcess, Limits, module_command
+from autoresearch_daemon.children import ChildLimits, ChildProcess, module_command
 from autoresearch_daemon.workers import protocol
 
 # A worker says "alive" every few seconds from a thread of its own. Its pauses grow until a run ends. The grace must fit
 # into the ten seconds that the daemon's own stop has.
-LIMITS = Limits(
+LIMITS = ChildLimits(
     look_seconds=15.0,
     silence_seconds=60.0,
     memory_bytes=math.inf,

@@ -93,7 +93,7 @@ class Failed(Message, frozen=True, kw_only=True):
     cannot_run_here: bool = False
 
 
-class Work(Message, frozen=True, kw_only=True):
+class AssignWork(Message, frozen=True, kw_only=True):
     """Daemon: do this. ``level`` is the sandbox level; ``plan`` is what somebody proposed, None: search.
 
     ``run`` is the name of its folder, another one for each attempt. ``executor`` carries it out (empty: this worker).
@@ -141,4 +141,4 @@ class Quit(Message, frozen=True, kw_only=True):
 
 
 FromWorker = Ready | Alive | Stage | Proposal | Progress | Ended | Written | Dropped | Failed
-FromDaemon = Work | Approve | Decline | Cancel | Quit
+FromDaemon = AssignWork | Approve | Decline | Cancel | Quit

@@ -13,7 +13,7 @@ from autoresearch.link import Link, keep_link
 how, _, text = sys.argv[1:]
 descriptor = keep_link(int(text))
 talk = Link(descriptor, descriptor, link.FromDaemon)
-talk.send(link.Ready(peer="peer", addresses=()))
+talk.send(link.HostReady(peer="peer", addresses=()))
 held = []
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from autoresearch_daemon.children import Limits
+from autoresearch_daemon.children import ChildLimits
 from autoresearch_daemon.net.host.streams import first_frame, frame
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX, HostOptions
 from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
@@ -17,7 +17,7 @@ from tests.record.making import NETWORK
 
 # Many times what anything here takes alone: the machine may do twenty other things.
 BUSY_SECONDS = 300.0
-QUICK = Limits(look_seconds=0.1, restart_seconds=0.1, silence_seconds=5.0)
+QUICK = ChildLimits(look_seconds=0.1, restart_seconds=0.1, silence_seconds=5.0)
 
 
 class Node:
@@ -26,7 +26,7 @@ class Node:
     def __init__(
         self,
         folder: Path,
-        limits: Limits = QUICK,
+        limits: ChildLimits = QUICK,
         command: tuple[str, ...] = (),
         introduce: Callable[[str], bytes] | None = None,
         **options: Any,
@@ -72,7 +72,7 @@ class Node:
 
 
 @asynccontextmanager
-async def nodes(folder: Path, *names: str, limits: Limits = QUICK, **options: Any) -> AsyncIterator[list[Node]]:
+async def nodes(folder: Path, *names: str, limits: ChildLimits = QUICK, **options: Any) -> AsyncIterator[list[Node]]:
     made = [Node(folder / name, limits, **options) for name in names]
     try:
         for node in made:

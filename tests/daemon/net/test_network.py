@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from autoresearch_daemon.children import Limits
+from autoresearch_daemon.children import ChildLimits
 from autoresearch_daemon.net.host.streams import frame
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX, device_statement
 
@@ -195,7 +195,7 @@ async def test_a_killed_or_frozen_process_is_replaced_and_connects_again(tmp_pat
     ],
 )
 async def test_a_process_that_misbehaves_is_replaced_and_the_reason_told(tmp_path, how, said):
-    limits = Limits(
+    limits = ChildLimits(
         memory_bytes=300 << 20, look_seconds=0.1, spin_share=0.01,
         spin_seconds=1.0 if how == "spin" else 600.0,  # filling memory keeps a processor busy too
         restart_seconds=600.0, restart_seconds_max=600.0,

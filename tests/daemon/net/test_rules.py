@@ -12,7 +12,7 @@ from autoresearch_daemon.net.model import (
     ADDRESSES_MAX,
     CONTACTS_MAX,
     RETRY_SECONDS_MAX,
-    RETRY_SECONDS_MAX_WANTED,
+    RETRY_SECONDS_MAX_PERSISTENT,
     AddressBook,
     Greeting,
     decode_greeting,
@@ -83,9 +83,9 @@ def test_pauses_double_up_to_a_bound_and_are_never_equal():
     assert 2.5 <= pauses[0] <= 7.5
     assert RETRY_SECONDS_MAX / 2 <= pauses[-1] <= RETRY_SECONDS_MAX * 1.5
     assert len(set(pauses)) == 20
-    book.learn("p", [], wanted=True)
+    book.learn("p", [], persistent=True)
     book.failed("p", 0, 5.0, dice)
-    assert book.contacts["p"].next_ms <= RETRY_SECONDS_MAX_WANTED * 1500
+    assert book.contacts["p"].next_ms <= RETRY_SECONDS_MAX_PERSISTENT * 1500
 
 
 def test_a_new_address_makes_a_peer_due_at_once():
@@ -100,14 +100,14 @@ def test_a_new_address_makes_a_peer_due_at_once():
 def test_wanted_peers_are_dialled_even_when_no_place_is_free():
     book = AddressBook()
     book.learn("other", ["/ip4/1.2.3.4/tcp/1"])
-    book.learn("wanted", ["/ip4/1.2.3.4/tcp/2"], wanted=True)
+    book.learn("wanted", ["/ip4/1.2.3.4/tcp/2"], persistent=True)
     assert [contact.peer for contact in book.due(0, set(), 0)] == ["wanted"]
     assert [contact.peer for contact in book.due(0, {"wanted"}, 1)] == ["other"]
 
 
 def test_strangers_cannot_push_known_peers_out_of_the_book():
     book = AddressBook()
-    book.learn("wanted", ["/ip4/1.2.3.4/tcp/1"], wanted=True)
+    book.learn("wanted", ["/ip4/1.2.3.4/tcp/1"], persistent=True)
     book.learn("seen", ["/ip4/1.2.3.4/tcp/2"])
     book.connected("seen", 1)
     for number in range(2 * CONTACTS_MAX):

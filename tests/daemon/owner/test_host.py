@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from autoresearch_daemon.owner import host as host_module
 from autoresearch_daemon.owner import sleep as sleep_module
-from autoresearch_daemon.owner.host import Host, Source, heat, mains
+from autoresearch_daemon.owner.host import LocalMachine, Source, heat, mains
 from autoresearch_daemon.owner.idle import MUTTER, input_devices
 from autoresearch_daemon.owner.rules import Heat, Reading, Use, refusals
 from autoresearch_daemon.owner.sleep import Sleep
@@ -47,7 +47,7 @@ def logind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLogi
         yield manager
 
 
-async def sentence(host: Host, now_ms: int = NOW, work: Work = IDLE) -> str:
+async def sentence(host: LocalMachine, now_ms: int = NOW, work: Work = IDLE) -> str:
     reading = await host.read(work, now_ms, running=False)
     return next((refusal.sentence for refusal in refusals(work, reading, {}).values()), "")
 
@@ -89,16 +89,16 @@ def test_the_hottest_sensor_of_the_processor_and_not_that_of_a_disk(tmp_path: Pa
 async def test_memory_and_what_waits_for_it(tmp_path: Path) -> None:
     waits = "some avg10=31.40 avg60=2.00 avg300=0.10 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0"
     write_files(tmp_path, {"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  2048 kB", "proc/pressure/memory": waits})
-    reading = await Host(tmp_path).read(Work(pause_memory_mib=1), NOW, running=False)
+    reading = await LocalMachine(tmp_path).read(Work(pause_memory_mib=1), NOW, running=False)
     assert (reading.free_bytes, reading.pressure) == (2 << 20, 31.4)
 
 
 async def test_only_what_the_settings_name_is_asked(tmp_path: Path) -> None:
-    assert await Host(tmp_path).read(Work(), NOW, running=True) == Reading(NOW)
+    assert await LocalMachine(tmp_path).read(Work(), NOW, running=True) == Reading(NOW)
 
 
 async def test_sessions_of_people_at_a_seat_count_until_they_are_idle(logind: FakeLogind, tmp_path: Path) -> None:
-    host = Host(tmp_path)
+    host = LocalMachine(tmp_path)
     assert await sentence(host) == "", "nobody is logged in"
     logind.sessions = {"1": Session(), "c1": Session(user="gdm", kind="greeter"), "2": Session(seat="")}
     assert "by the session of anna on seat0" in await sentence(host)
@@ -115,7 +115,7 @@ async def test_sessions_of_people_at_a_seat_count_until_they_are_idle(logind: Fa
 async def test_a_locked_screen_is_the_last_use_of_a_desktop_that_never_says_that_it_is_idle(
     logind: FakeLogind, tmp_path: Path
 ) -> None:
-    host, minute = Host(tmp_path), 60_000
+    host, minute = LocalMachine(tmp_path), 60_000
     logind.sessions = {"1": Session(locked=True)}
     assert "by the session of anna" in await sentence(host)
     assert "by the session of anna" in await sentence(host, NOW + 9 * minute)
@@ -130,7 +130,7 @@ async def test_the_desktop_of_gnome_says_of_itself_when_it_was_used(
     logind: FakeLogind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", logind.address)
-    host, mutter = Host(tmp_path), serve(FakeMutter(logind.address), MUTTER.bus_name)
+    host, mutter = LocalMachine(tmp_path), serve(FakeMutter(logind.address), MUTTER.bus_name)
     logind.sessions = {"1": Session(uid=os.getuid())}
     mutter.idle_ms = 599_000
     assert "10 min without use" in await sentence(host)
@@ -160,14 +160,14 @@ async def test_a_terminal_shows_who_works_by_ssh(logind: FakeLogind, tmp_path: P
     typed(tmp_path, "pts/3", NOW - 30_000)
     typed(tmp_path, "tty", NOW)  # no terminal: the one of the process that opens it
     typed(tmp_path, "null", NOW)
-    assert "by terminal pts/3 " in await sentence(Host(tmp_path))
+    assert "by terminal pts/3 " in await sentence(LocalMachine(tmp_path))
     typed(tmp_path, "pts/3", NOW - 600_000)
-    assert await sentence(Host(tmp_path)) == ""
+    assert await sentence(LocalMachine(tmp_path)) == ""
 
 
 @pytest.mark.slow
 async def test_no_answer_for_a_minute_is_unknown_and_never_idle(logind: FakeLogind, tmp_path: Path) -> None:
-    host, began = Host(tmp_path), time.monotonic()
+    host, began = LocalMachine(tmp_path), time.monotonic()
     assert await sentence(host) == ""
     logind.silent = True
     assert await sentence(host, NOW + 60_000) == "", "the answer of a minute ago"
@@ -180,7 +180,7 @@ async def test_no_answer_for_a_minute_is_unknown_and_never_idle(logind: FakeLogi
 
 async def test_without_a_bus_use_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/nothing")
-    told = await sentence(Host(tmp_path))
+    told = await sentence(LocalMachine(tmp_path))
     assert "unknown: the terminals' folder and systemd-logind did not answer" in told
     assert "node config set work.idle_unknown work" in told
 
@@ -205,7 +205,7 @@ async def test_a_source_that_hangs_is_asked_once_and_keeps_nobody_waiting(monkey
 async def test_a_link_is_metered_when_the_networks_manager_says_so_and_not_when_it_guesses(
     logind: FakeLogind, tmp_path: Path
 ) -> None:
-    host = Host(tmp_path)
+    host = LocalMachine(tmp_path)
     assert not await host.is_metered(NOW)  # nobody answers to that name
     manager = serve(FakeNetworkManager(logind.address, metered=1), "org.freedesktop.NetworkManager")
     assert not await host.is_metered(NOW + 1)  # asked once a minute
@@ -270,7 +270,7 @@ async def test_before_a_sleep_runs_are_stopped_and_after_it_workers_are_new(logi
         workers=list,
         rest=lambda _: None,
         woke=lambda: renewed.append("w1"),
-        host=Host(tmp_path),
+        host=LocalMachine(tmp_path),
     )
     keeping = asyncio.create_task(watch.keep())
     await until(logind.is_delayed)
@@ -290,7 +290,7 @@ async def test_before_a_sleep_runs_are_stopped_and_after_it_workers_are_new(logi
 async def test_what_idle_detect_saw_counts_and_a_file_that_is_none_is_unknown(
     logind: FakeLogind, tmp_path: Path
 ) -> None:
-    host, file = Host(tmp_path), tmp_path / "run/event_detect/last_active_time.dat"
+    host, file = LocalMachine(tmp_path), tmp_path / "run/event_detect/last_active_time.dat"
     assert await sentence(host) == ""
     file.parent.mkdir(parents=True)
     file.write_text(f"{NOW // 1000 - 60}\n")

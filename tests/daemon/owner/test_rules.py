@@ -15,8 +15,8 @@ from autoresearch_daemon.owner.rules import (
     Heat,
     NetworkRest,
     Reading,
-    Refusal,
     Use,
+    WorkRefusal,
     network_rest,
     refusals,
     unheld,
@@ -45,7 +45,7 @@ NOON = round(
 MIB = 1 << 20
 
 
-def refused(work: Work, reading: Reading, before: dict[Why, Refusal] | None = None) -> str:
+def refused(work: Work, reading: Reading, before: dict[Why, WorkRefusal] | None = None) -> str:
     found = list(refusals(work, reading, before or {}).values())
     return found[0].sentence if found else ""
 
@@ -85,7 +85,7 @@ def test_no_answer_is_never_idle_unless_a_setting_says_so() -> None:
 
 
 def test_heat_has_ten_degrees_between_stop_and_start() -> None:
-    work, before = Work(max_temperature=85), dict[Why, Refusal]()
+    work, before = Work(max_temperature=85), dict[Why, WorkRefusal]()
     told = []
     for celsius in (84, 85, 80, 76, 75, 74, 84):
         before = refusals(work, Reading(NOON, heat=Heat("coretemp", celsius)), before)
@@ -172,7 +172,7 @@ def test_a_week_of_an_owner() -> None:
     owner, look = Week(ZoneInfo("Europe/Berlin")), round(LOOK_SECONDS * 1000)
     begin = round(datetime(2026, 10, 19, tzinfo=owner.zone).timestamp() * 1000)  # the clocks change on its Sunday
     work = Work(only_idle=15, only_on_mains=True)
-    node, before = started(1), dict[Why, Refusal]()
+    node, before = started(1), dict[Why, WorkRefusal]()
     is_running, used_ms, last_use, was_there = False, 0, begin - 3_600_000, False
     there_ms, stops, came_ms, runs, done_ms = 0, list[int](), 0, 0, 0
     end = begin + 7 * 86_400_000 + 3_600_000

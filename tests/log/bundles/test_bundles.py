@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from multiformats import CID, varint
 
 from autoresearch.log.bundle import Imported, is_bundle
-from autoresearch.log.bundle_format import Carried
+from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.log import Log
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Note
@@ -35,7 +35,7 @@ def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):
             there.log.writer.ingest(pairs(made[:shared]), now_ms=NOW_MS)
             both.writer.ingest(list(here.log.records.iter_raw()) + list(there.log.records.iter_raw()), now_ms=NOW_MS)
             held = here.log.records.count()
-            here.write(place / "bundle.car", carried=Carried.NONE)
+            here.write(place / "bundle.car", carried=BundledBlobs.NONE)
             imported, error = there.take(place / "bundle.car")
             assert error is None
             assert imported.new + imported.present + imported.over_quota == held
@@ -43,14 +43,14 @@ def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):
 
 
 def test_files_arrive_as_far_as_they_were_asked_for(here, there, tmp_path):
-    for carried, arrived in ((Carried.NONE, 0), (Carried.SOURCES, 2), (Carried.ALL, 3)):
+    for carried, arrived in ((BundledBlobs.NONE, 0), (BundledBlobs.SOURCES, 2), (BundledBlobs.ALL, 3)):
         run = here.run(1, source=b"print()", log=b"step 1", checkpoint=BIG)
         other = here.run(2, source=b"")
         here.write(tmp_path / "bundle.car", carried=carried)
         imported, error = there.take(tmp_path / "bundle.car")
         assert error is None
         there_now = [there.blobs.has(sha256) for sha256 in files_of(run) + files_of(other)]
-        assert sum(there_now) == arrived + (carried is Carried.ALL)
+        assert sum(there_now) == arrived + (carried is BundledBlobs.ALL)
     assert imported == Imported(present=2, blobs=2)
     assert there.blobs.get(run.body.checkpoint.sha256) == BIG
     assert there.blobs.has(run.body.checkpoint.manifest)
@@ -92,12 +92,12 @@ def test_files_that_are_not_here_or_were_damaged_are_counted(here, tmp_path):
     lost = here.run(1, source=b"lost", log=b"kept")
     path = here.blobs.root / "objects" / lost.body.source.sha256.hex()[:2] / lost.body.source.sha256.hex()
     path.write_bytes(b"other")
-    assert here.write(tmp_path / "bundle.car", carried=Carried.ALL) == (1, 1, 1)
+    assert here.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL) == (1, 1, 1)
 
 
 def test_a_bundle_is_a_car_that_others_read(here, tmp_path):
     run = here.run(1, source=b"print()", checkpoint=BIG)
-    here.write(tmp_path / "bundle.car", carried=Carried.ALL)
+    here.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL)
     root, blocks = read_as_others_do((tmp_path / "bundle.car").read_bytes())
     assert dag_cbor.decode(blocks[root]) == {"bundle": 1, "network": NETWORK.id, "name": NETWORK.name}
     assert dag_cbor.decode(list(blocks.values())[-1]) == {"records": 1, "blobs": 2}

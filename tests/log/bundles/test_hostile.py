@@ -16,7 +16,7 @@ from autoresearch.log.bundle_format import (
     HEADER_PREFIX,
     RAW,
     BrokenBundle,
-    Carried,
+    BundledBlobs,
     closing,
     opening,
     write_block,
@@ -148,7 +148,7 @@ def whole(tmp_path_factory):
     with node(folder) as here:
         for number in range(1, 6):
             here.run(number, source=b"%d" % number * 100, log=b"log", checkpoint=BIG if number == 3 else None)
-        here.write(folder / "bundle.car", carried=Carried.ALL)
+        here.write(folder / "bundle.car", carried=BundledBlobs.ALL)
     return (folder / "bundle.car").read_bytes()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.log.bundle_format import Carried
+from autoresearch.log.bundle_format import BundledBlobs
 from tests.log.bundles.nodes import BIG, node
 from tests.log.dumping import dump
 
@@ -23,7 +23,7 @@ def test_killed_while_importing(tmp_path):
     with node(tmp_path / "from") as here:
         for number in range(1, RECORDS + 1):
             here.run(number, source=b"%d" % (number // 10), checkpoint=BIG if number % 150 == 0 else None)
-        here.write(tmp_path / "bundle.car", carried=Carried.ALL)
+        here.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL)
         contents = dump(here.log)
     held = []
     for kill in range(KILLS):

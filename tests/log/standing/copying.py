@@ -10,7 +10,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.projection import MENTIONS_MOST
 from autoresearch.log.rows import Copy, LikeRow
 from autoresearch.log.standing.cache import roster_of
-from autoresearch.log.standing.precedence import Order, bans
+from autoresearch.log.standing.precedence import PublicationOrder, bans
 from autoresearch.record.kinds import Claim, Commitment, Run
 from autoresearch.record.record import Record
 
@@ -57,7 +57,7 @@ class _Reader:
         self._log, self._voter, self._banned = log, roster_of(log).voter, bans(log)
         self._records = log.records.newest(limit=RECORDS_MOST)
         self._suspects = log.runs.suspects()
-        self._order = Order(self._voter, self._seen())
+        self._order = PublicationOrder(self._voter, self._seen())
 
     def _signed_ms(self, record: Record) -> int:
         before = [one.time for one in self._records if one.author == record.author and one.seq < record.seq]

@@ -6,7 +6,7 @@ import random
 from autoresearch.log.sync.index import LOWEST, KeyIndex, Violation, session_salt, short_id
 from autoresearch.log.sync.messages import REPLY_BYTES, REQUEST_BYTES
 from autoresearch.log.sync.reconciliation import Initiator, Responder
-from autoresearch.log.sync.session import Fetch, Finished, Leader, Opener, Send, Store
+from autoresearch.log.sync.session import Fetch, Leader, Opener, Send, Store, SyncFinished
 from autoresearch.record.record import Network
 
 NETWORK = Network(name="test")
@@ -82,7 +82,7 @@ class Side:
                     assert 1 <= len(ids) <= 256
                     found = [self.records[record_id] for record_id in ids if record_id in self.records]
                     waiting.append(iter(self.session.supply(found)))
-                case Finished() | Violation() as outcome:
+                case SyncFinished() | Violation() as outcome:
                     assert self.outcome is None
                     self.outcome = outcome
         return bytes(out)

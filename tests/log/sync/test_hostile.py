@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from autoresearch.log.sync.index import LOWEST, KeyIndex, Violation
 from autoresearch.log.sync.messages import REPLY_BYTES, REQUEST_BYTES, Type, frame
 from autoresearch.log.sync.reconciliation import Initiator, Responder
-from autoresearch.log.sync.session import Finished, Leader, Opener, Send
+from autoresearch.log.sync.session import Leader, Opener, Send, SyncFinished
 from tests.log.sync.driving import NETWORK, SALT, exchange, made_record, pair, random_keys
 from tests.log.sync.test_session import greeted
 
@@ -191,7 +191,7 @@ def test_mutated_sessions_end_or_wait(seed):
             alter=lambda data, steps=steps, breaks=breaks: mutated(data, chance) if next(steps) == breaks else data,
         )
         for side in (opening, leading):
-            assert side.outcome is None or isinstance(side.outcome, Violation | Finished)
+            assert side.outcome is None or isinstance(side.outcome, Violation | SyncFinished)
 
 
 @given(st.binary(max_size=300), st.booleans())

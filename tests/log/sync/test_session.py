@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autoresearch.log.sync.index import KeyIndex, Violation
 from autoresearch.log.sync.messages import BATCH_BYTES, Type, encode_batches, frame
-from autoresearch.log.sync.session import Fetch, Finished, Leader, Opener, Send, Store
+from autoresearch.log.sync.session import Fetch, Leader, Opener, Send, Store, SyncFinished
 from autoresearch.record.record import Network
 from tests.log.sync.driving import NETWORK, Side, exchange, made_record, pair
 
@@ -28,7 +28,7 @@ def test_afterwards_both_sides_hold_the_union(mine, theirs, common, chunk):
     exchange(opening, leading, chunk=chunk)
     assert len(opening.records) == mine + theirs + common
     assert opening.records == leading.records
-    assert isinstance(leading.outcome, Finished)
+    assert isinstance(leading.outcome, SyncFinished)
     assert (leading.outcome.sent, leading.outcome.received) == (theirs, mine)
     assert (opening.outcome.sent, opening.outcome.received) == (mine, theirs)
     assert opening.session.over
@@ -50,7 +50,7 @@ def test_equal_sides_need_a_hello_each_and_one_round_trip():
     log = []
     opening, leading = pair(shared, shared)
     exchange(opening, leading, log=log)
-    assert leading.outcome == Finished(sent=0, received=0, requests=1)
+    assert leading.outcome == SyncFinished(sent=0, received=0, requests=1)
     assert len(log) == 4  # hello; hello and request; reply; done
     assert sum(map(len, log)) < 120
 
@@ -79,7 +79,7 @@ def test_a_record_that_went_meanwhile_is_left_out():
     gone = next(iter(opening.records))
     del opening.records[gone]
     exchange(opening, leading)
-    assert isinstance(leading.outcome, Finished)
+    assert isinstance(leading.outcome, SyncFinished)
     assert len(leading.records) == 9
 
 
@@ -87,7 +87,7 @@ def test_all_that_was_offered_may_be_gone():
     opening, leading = pair(records(10), [])
     opening.records.clear()
     exchange(opening, leading)
-    assert leading.outcome == Finished(sent=0, received=0, requests=1)
+    assert leading.outcome == SyncFinished(sent=0, received=0, requests=1)
 
 
 def test_another_network_learns_nothing():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from autoresearch_daemon.gauges import Gauges
-from autoresearch_daemon.owner.host import Host, others
+from autoresearch_daemon.owner.host import LocalMachine, others
 
 from autoresearch.settings import Work
 from tests.run.cards.conftest import UUID, Machine
@@ -60,7 +60,7 @@ def test_a_card_that_sleeps_is_not_asked(asked: Path, machine: Machine) -> None:
 
 async def test_while_nothing_runs_cards_are_asked_every_half_minute(asked: Path, tmp_path: Path) -> None:
     asked.with_name("printed").write_text(f"{os.getppid()}, blender")
-    host, work = Host(tmp_path), Work(only_free_card=True)
+    host, work = LocalMachine(tmp_path), Work(only_free_card=True)
     begin = 1_800_000_000_000
     for seconds in range(0, 61, 5):
         reading = await host.read(work, begin + 1000 * seconds, running=False)

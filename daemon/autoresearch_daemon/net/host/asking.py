@@ -60,9 +60,9 @@ async def ask(folder: Path, address: str) -> bytes:
         options = HostOptions(folder=place, network=DEFAULT_NETWORK, listen=("/ip4/127.0.0.1/tcp/0",), lan=False)
         async with Host(options, Nobody()).run() as host:
             await host.dial(address)
-            found = split_address(address, names=True)
-            assert found is not None
-            return await host.ask_network(found[1])
+            split = split_address(address, names=True)
+            assert split is not None
+            return await host.ask_network(split[1])
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from autoresearch_daemon.net.host.streams import FrameStream, StreamBroken
 from autoresearch_daemon.net.model import HostOptions, Topic
 
 
-class Carried:
+class NumberedStream:
     """A stream with a number. ``send`` takes messages for the daemon."""
 
     def __init__(self, number: int, stream: FrameStream, send: Callable[[link.FromChild], None]) -> None:
@@ -116,7 +116,7 @@ class Child:
         self._outbox, self._outgoing = trio.open_memory_channel[bytes](math.inf)
         self._options = options
         self._calls: dict[int, trio.CancelScope] = {}
-        self._streams: dict[int, Carried] = {}
+        self._streams: dict[int, NumberedStream] = {}
         self._numbers = count(1)
         self._asked: dict[int, tuple[trio.Event, list[bytes | None]]] = {}
         self._under_way = 0
@@ -127,7 +127,7 @@ class Child:
         async with trio.open_nursery() as nursery, Host(self._options, self).run() as host:
             nursery.start_soon(self._send)
             note = "" if host.listen == list(self._options.listen) else f"listening on {', '.join(host.listen)}"
-            self.send(link.Ready(peer=host.peer, addresses=tuple(host.addresses()), note=note))
+            self.send(link.HostReady(peer=host.peer, addresses=tuple(host.addresses()), note=note))
             nursery.start_soon(self._beat, host)
             async with trio.open_nursery() as calls:
                 await self._obey(host, calls)
@@ -151,7 +151,7 @@ class Child:
     async def on_sync(self, stream: FrameStream) -> None:
         """Carry a stream that a peer opened."""
         number = next(self._numbers)
-        carried = self._streams[number] = Carried(number, stream, self.send)
+        carried = self._streams[number] = NumberedStream(number, stream, self.send)
         self.send(link.Opened(stream=number, peer=stream.peer))
         await self._carry(carried)
 
@@ -205,14 +205,14 @@ class Child:
         with suppress(LinkEnded, trio.BrokenResourceError):
             while True:
                 for message in messages.feed(await self._stream.receive_some(READ_BYTES)):
-                    if isinstance(message, link.Quit):
+                    if isinstance(message, link.CloseHost):
                         return
                     self._hear(message, host, nursery)
                     await trio.lowlevel.checkpoint()
 
     def _hear(self, message: link.FromDaemon, host: Host, nursery: trio.Nursery) -> None:
         match message:
-            case link.Cancel():
+            case link.CancelCall():
                 if scope := self._calls.get(message.call):
                     scope.cancel()
             case link.BlobPart() | link.Reply():
@@ -233,7 +233,7 @@ class Child:
                 host.meters.blobs_rest = message.why_not
             case link.Call():
                 nursery.start_soon(self._answer, message, host, nursery)
-            case link.Quit():
+            case link.CloseHost():
                 return
 
     async def _answer(self, message: link.Call, host: Host, nursery: trio.Nursery) -> None:
@@ -245,7 +245,7 @@ class Child:
                 if not isinstance(error, EXPECTED):
                     logger.exception("a call failed in an unexpected way")
                 kind = KINDS.get(type(error), "failed")
-                self.send(link.Failed(call=message.call, kind=kind, sentence=str(error) or "it took too long"))
+                self.send(link.CallFailed(call=message.call, kind=kind, sentence=str(error) or "it took too long"))
             finally:
                 del self._calls[message.call]
 
@@ -255,7 +255,7 @@ class Child:
                 await host.publish(message.raw, message.signature)
             case link.Dial():
                 await host.dial(message.address)
-            case link.Block():
+            case link.BlockPeer():
                 host.block(message.peer, blocked=message.blocked)
             case link.ShutOut():
                 host.shut_out(message.peer, message.reason)
@@ -267,12 +267,12 @@ class Child:
             case link.OpenSync():
                 stream = await host.open_sync(message.peer)
                 number = next(self._numbers)
-                carried = self._streams[number] = Carried(number, stream, self.send)
+                carried = self._streams[number] = NumberedStream(number, stream, self.send)
                 nursery.start_soon(self._carry, carried)
                 return link.Done(call=message.call, stream=number, peer=stream.peer)
         return link.Done(call=message.call)
 
-    async def _carry(self, carried: Carried) -> None:
+    async def _carry(self, carried: NumberedStream) -> None:
         try:
             await carried.run()
         finally:

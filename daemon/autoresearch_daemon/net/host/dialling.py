@@ -15,7 +15,7 @@ from libp2p.peer.peerinfo import PeerInfo as Libp2pPeerInfo
 from multiaddr import Multiaddr
 
 from autoresearch_daemon.net.host.guards import CIRCUIT, split_address
-from autoresearch_daemon.net.host.watching import Watch
+from autoresearch_daemon.net.host.watching import ConnectionWatch
 from autoresearch_daemon.net.model import AddressBook, Contact, HostOptions, write_book
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Dialler:
         host: IHost,
         book: AddressBook,
         options: HostOptions,
-        watch: Watch,
+        watch: ConnectionWatch,
         now_ms: Callable[[], int],
         dice: random.Random,
         relayed: Callable[[str, str], Awaitable[None]],
@@ -59,14 +59,14 @@ class Dialler:
         self._wake = trio.Event()
         self._saved = b""
         for address in options.bootstrap:
-            self.learn(address, wanted=True)
+            self.learn(address, persistent=True)
 
-    def learn(self, address: str, *, wanted: bool = False) -> str | None:
+    def learn(self, address: str, *, persistent: bool = False) -> str | None:
         """Remember an address; returns the peer, or ``None`` when the address is none that we dial."""
-        place = split_address(address, names=wanted)
+        place = split_address(address, names=persistent)
         if place is None or place[1] == self._own or self._is_through_here(place[0]):
             return None
-        self._book.learn(place[1], [place[0]], wanted=wanted)
+        self._book.learn(place[1], [place[0]], persistent=persistent)
         self._wake.set()
         return place[1]
 
@@ -82,7 +82,7 @@ class Dialler:
             raise Unreachable(
                 f"{peer} is blocked or shut out here: `autoresearch network peers unblock` takes it back in"
             )
-        contact = self._book.learn(peer, [place[0]], wanted=True)
+        contact = self._book.learn(peer, [place[0]], persistent=True)
         self.save()
         if not self._watch.is_connected(peer) and not await self._try(contact):
             raise Unreachable(f"{address} does not answer")

@@ -27,8 +27,8 @@ CLOSE_SECONDS = 1.0
 class Listener(ServiceListener):
     """Hands on the addresses that other hosts announce. Called in zeroconf's thread."""
 
-    def __init__(self, found: Callable[[str], None], own_name: str) -> None:
-        self._found = found
+    def __init__(self, learn: Callable[[str], None], own_name: str) -> None:
+        self._learn = learn
         self._own_name = own_name
 
     def add_service(self, zc: Zeroconf, type_: str, name: str) -> None:
@@ -39,7 +39,7 @@ class Listener(ServiceListener):
         values = [value for key, value in (info.properties if info else {}).items() if key.startswith(b"dnsaddr")]
         for value in values[:ADDRESSES_MAX]:
             if value:
-                self._found(value.decode("ascii", "replace"))
+                self._learn(value.decode("ascii", "replace"))
 
     def update_service(self, zc: Zeroconf, type_: str, name: str) -> None:
         """A host announces itself anew."""
@@ -56,7 +56,7 @@ async def announce_and_listen(
     token = trio.lowlevel.current_trio_token()
     name = f"{secrets.token_hex(16)}.{SERVICE}"
 
-    def found(address: str) -> None:
+    def hand_on(address: str) -> None:
         try:
             token.run_sync_soon(partial(learn, address))
         except trio.RunFinishedError:
@@ -69,7 +69,7 @@ async def announce_and_listen(
     def start() -> None:
         started.append(Zeroconf(interfaces=list(options.lan_interfaces) or InterfaceChoice.All))
         started[0].register_service(info)
-        ServiceBrowser(started[0], SERVICE, Listener(found, name))
+        ServiceBrowser(started[0], SERVICE, Listener(hand_on, name))
 
     try:
         await in_thread(start)

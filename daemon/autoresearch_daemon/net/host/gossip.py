@@ -69,8 +69,8 @@ class Router(GossipSub):
 
     async def handle_iwant(self, iwant_msg: rpc_pb2.ControlIWant, sender_peer_id: ID) -> None:
         """Answer each id once: stock a list of one id six thousand times costs six thousand messages."""
-        wanted = list(dict.fromkeys(iwant_msg.messageIDs))[:MESSAGE_IDS_PER_RPC]
-        await super().handle_iwant(rpc_pb2.ControlIWant(messageIDs=wanted), sender_peer_id)
+        message_ids = list(dict.fromkeys(iwant_msg.messageIDs))[:MESSAGE_IDS_PER_RPC]
+        await super().handle_iwant(rpc_pb2.ControlIWant(messageIDs=message_ids), sender_peer_id)
 
     async def handle_ihave(self, ihave_msg: rpc_pb2.ControlIHave, sender_peer_id: ID) -> None:
         """Ask for a bounded number of announced messages."""

@@ -50,8 +50,8 @@ def split_address(text: str, *, names: bool = False) -> tuple[str, str] | None:
     """
     relay, circuit, target = text.partition(f"{CIRCUIT}/p2p/")
     if circuit:
-        found = split_address(relay, names=names)
-        fine = found and found[1] != target and is_peer_id(target) and len(text) <= ADDRESS_BYTES_MAX
+        split = split_address(relay, names=names)
+        fine = split and split[1] != target and is_peer_id(target) and len(text) <= ADDRESS_BYTES_MAX
         return (f"{relay}{CIRCUIT}", target) if fine else None
     parts = text.split("/")[1:]
     if len(text) > ADDRESS_BYTES_MAX or not text.startswith("/") or len(parts) != PARTS_WITH_PEER:
@@ -97,13 +97,13 @@ def expand(addresses: list[Multiaddr]) -> list[Multiaddr]:
 
 def interface_addresses(family: socket.AddressFamily) -> list[str]:
     """This machine's addresses, loopback last."""
-    found = [
+    addresses = [
         address.address
         for interface in psutil.net_if_addrs().values()
         for address in interface
         if address.family == family and "%" not in address.address
     ]
-    return sorted(found, key=lambda text: ipaddress.ip_address(text).is_loopback)
+    return sorted(addresses, key=lambda text: ipaddress.ip_address(text).is_loopback)
 
 
 def port_is_free(ip: str, port: int) -> bool:
@@ -296,9 +296,9 @@ class InboundGate:
                 return
             is_initiator = False
             muxed = await self._swarm.upgrade_inbound_raw_conn(RawConnection(connection, is_initiator), maddr)
-            known = self._find(muxed)
-            if known is not None:
-                await known.event_closed.wait()  # type: ignore[attr-defined]
+            established = self._find(muxed)
+            if established is not None:
+                await established.event_closed.wait()  # type: ignore[attr-defined]
         except Exception as error:  # noqa: BLE001 - a stranger decides what is raised here
             logger.debug("inbound connection: %r", error)
         finally:
@@ -308,7 +308,7 @@ class InboundGate:
             await quietly(connection.close)
 
     def _find(self, muxed: object) -> INetConn | None:
-        return next((known for known in self._swarm.get_connections() if known.muxed_conn is muxed), None)
+        return next((connected for connected in self._swarm.get_connections() if connected.muxed_conn is muxed), None)
 
 
 def address_group(address: str) -> str:

@@ -42,9 +42,9 @@ from autoresearch_daemon.net.host.guards import (
     is_peer_id,
     quietly,
 )
-from autoresearch_daemon.net.host.serving import Handlers, Serving
+from autoresearch_daemon.net.host.serving import HostHandlers, Serving
 from autoresearch_daemon.net.host.streams import FrameStream, Meters, StreamBroken
-from autoresearch_daemon.net.host.watching import Relaying, Watch, is_public
+from autoresearch_daemon.net.host.watching import ConnectionWatch, Relaying, is_public
 from autoresearch_daemon.net.model import (
     GREETING_BYTES_MAX,
     AddressBook,
@@ -72,7 +72,7 @@ class Host:
     def __init__(
         self,
         options: HostOptions,
-        handlers: Handlers,
+        handlers: HostHandlers,
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -100,7 +100,7 @@ class Host:
         self.meters = Meters(swarm, now_ms, options.day_bytes, self.book)
         self.gate = InboundGate(swarm, options.connections_per_address)
         guard_streams(self._host, self._admit_stream)
-        self.watch = Watch(swarm, self.book, self.meters, now_ms, handlers.on_change, self._new_peer)
+        self.watch = ConnectionWatch(swarm, self.book, self.meters, now_ms, handlers.on_change, self._new_peer)
         swarm.register_notifee(self.watch)
         self._router = Router()
         self._pubsub = RecordPubsub(

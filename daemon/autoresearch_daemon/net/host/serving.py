@@ -19,7 +19,7 @@ from libp2p.abc import INetStream
 from autoresearch.trust.attestation import MESSAGE_BYTES_MAX
 from autoresearch.trust.manifest import is_loopback
 from autoresearch_daemon.net.host.streams import WRITE_BYTES, FrameStream, Meters, StreamBroken
-from autoresearch_daemon.net.host.watching import Relaying, Watch, circuit
+from autoresearch_daemon.net.host.watching import ConnectionWatch, Relaying, circuit
 from autoresearch_daemon.net.model import (
     ADDRESS_BYTES_MAX,
     BLOB_PART_BYTES_MAX,
@@ -153,12 +153,12 @@ async def tell_peers(stream: FrameStream, addresses: list[str]) -> None:
 
 async def ask_peers(stream: FrameStream) -> list[str]:
     """The multiaddrs that a peer knows. Raises StreamBroken."""
-    found: list[str] = []
-    while len(found) < PEERS_MAX and (frame := await stream.receive()) is not None:
+    addresses: list[str] = []
+    while len(addresses) < PEERS_MAX and (frame := await stream.receive()) is not None:
         if len(frame) > ADDRESS_BYTES_MAX:
             raise StreamBroken("an address is too long")
-        found.append(frame.decode("ascii", "replace"))
-    return found
+        addresses.append(frame.decode("ascii", "replace"))
+    return addresses
 
 
 async def ask_greeting(stream: FrameStream) -> Greeting:
@@ -194,7 +194,7 @@ SESSION_DELAY_SECONDS_MAX = 15.0
 Serve = Callable[[INetStream], Awaitable[None]]
 
 
-class Handlers(Protocol):
+class HostHandlers(Protocol):
     """What a host calls."""
 
     def on_record(self, raw: bytes, signature: bytes, peer: str) -> bool:
@@ -242,9 +242,9 @@ class Serving:
     def __init__(  # noqa: PLR0913 - the parts of a host
         self,
         options: HostOptions,
-        handlers: Handlers,
+        handlers: HostHandlers,
         meters: Meters,
-        watch: Watch,
+        watch: ConnectionWatch,
         book: AddressBook,
         relaying: Relaying,
         *,

@@ -132,7 +132,7 @@ BUFFER_BYTES_MAX = 128 << 20
 JANITOR_SECONDS = 1.0
 
 
-class Watch(INotifee):
+class ConnectionWatch(INotifee):
     """libp2p tells it of connections; the rest of the host asks it about peers."""
 
     def __init__(
@@ -231,11 +231,11 @@ class Watch(INotifee):
     def _connections(self) -> dict[str, list[INetConn]]:
         """The connections that stand, by peer."""
         refused = self.refused_peers()
-        found: dict[str, list[INetConn]] = {}
+        by_peer: dict[str, list[INetConn]] = {}
         for connection in self._swarm.get_connections():
             if not connection.is_closed and peer_of(connection) not in refused:
-                found.setdefault(peer_of(connection), []).append(connection)
-        return found
+                by_peer.setdefault(peer_of(connection), []).append(connection)
+        return by_peer
 
     def peers(self) -> list[PeerInfo]:
         """Connected peers first, then those that the book knows."""
@@ -256,7 +256,7 @@ class Watch(INotifee):
             )
             for contact in contacts
             if contact.peer not in {*now, self._own}
-            and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
+            and (contact.seen_ms or contact.persistent or contact.peer in self._book.blocked)
         ]
         listed = {self._own, *(peer.peer for peer in peers)}
         peers += [
