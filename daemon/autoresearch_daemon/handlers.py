@@ -94,10 +94,10 @@ from autoresearch.trust.invite import Invitations
 from autoresearch.trust.keys import KeyPair
 from autoresearch.version import __version__
 from autoresearch.words import Part, Result
-from autoresearch_daemon.elsewhere import order_of
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
+from autoresearch_daemon.runs.executor_runs import order_of
 from autoresearch_daemon.service.inputs import FinishAsked, OrderCancelled, PauseAsked, ResumeAsked, WorkAsked
 from autoresearch_daemon.status import followed_task, limits_of, order_views, status_answer, verifying_part
 

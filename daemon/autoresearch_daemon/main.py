@@ -23,7 +23,7 @@ from autoresearch_daemon.events import set_up_logging
 from autoresearch_daemon.handlers import ApiHandlers
 from autoresearch_daemon.mail.mailer import PASSWORD_VARIABLE
 from autoresearch_daemon.node import Node
-from autoresearch_daemon.notify import ServiceManager
+from autoresearch_daemon.systemd import ServiceManager
 
 # The thread of the log gives way to the event loop after this. Python's own 5 ms, at each read of the log, add up.
 SWITCH_SECONDS = 0.0005

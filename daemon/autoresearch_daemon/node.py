@@ -54,20 +54,21 @@ from autoresearch.words import (
     Why,
     network_reason,
 )
-from autoresearch_daemon.blobs import Keeper
-from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
-from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.failures import ACCEPTING, DECIDING, GAUGING, JUDGING, KEEPING, LOOKING
 from autoresearch_daemon.gauges import Gauges
-from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.local_state import InHand, LocalState
+from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.mail.service import AttestationService
 from autoresearch_daemon.notices import Notices
-from autoresearch_daemon.own_machines import OwnMachines
 from autoresearch_daemon.owner.watch import OwnerWatch
-from autoresearch_daemon.runs import Proposals, Runs, highest, run_in_hand
+from autoresearch_daemon.peers.blob_storage import Keeper
+from autoresearch_daemon.peers.own_services import OwnServices
+from autoresearch_daemon.peers.record_sync import RecordSync, host_options
+from autoresearch_daemon.peers.trust_watch import AdmissionWatch, ManifestWatch
+from autoresearch_daemon.runs.executor_runs import ExecutorRuns, order_of
+from autoresearch_daemon.runs.in_hand import Proposals, RunRecorder, highest, run_in_hand
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -118,7 +119,6 @@ from autoresearch_daemon.service.queue import WorkQueue
 from autoresearch_daemon.status import LeaderWatch, waiting_reasons
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
-from autoresearch_daemon.watches import Admitting, ManifestWatch
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.pool import Pool
 
@@ -166,7 +166,7 @@ class Node:
             ),
             since_ms=self.started_ms,
         )
-        self.elsewhere = Elsewhere(
+        self.elsewhere = ExecutorRuns(
             partial(executor_of, settings.executor), take=self._heard_elsewhere, ended=self._ended_elsewhere
         )
         self.pool = Pool(
@@ -186,7 +186,7 @@ class Node:
         self._standing = ""
         self._no_sandbox: list[Check] = []  # set where programs of others can't be walled in
         self._ailing: set[tuple[str, str]] = set()  # the conditions at the last look, by name and result
-        self.runs = Runs(
+        self.runs = RunRecorder(
             self.notebook,
             self.thread,
             self.local,
@@ -201,10 +201,10 @@ class Node:
         )
         server = mail_server(settings.mail, os.environ)
         self.attesting = AttestationService(self.notebook, self.local, paths, settings.attestor, server, now_ms=now_ms)
-        self.machines = OwnMachines(self.notebook, paths)
-        self.exchange: Exchange | None = None
+        self.machines = OwnServices(self.notebook, paths)
+        self.exchange: RecordSync | None = None
         if settings.network.enabled:
-            self.exchange = Exchange(
+            self.exchange = RecordSync(
                 self.notebook,
                 host_options(paths.network, settings, self.notebook.manifest),
                 settings.network,
@@ -232,7 +232,9 @@ class Node:
         )
         self.leading = LeaderWatch(self.thread, self.events, self.notebook.author)
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
-        self.admitting = Admitting(self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed)
+        self.admitting = AdmissionWatch(
+            self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed
+        )
         self.owner = OwnerWatch(
             lambda: self.settings,
             self.service.status,

@@ -39,7 +39,7 @@ from autoresearch.text import duration, percent, sanitised, size
 from autoresearch.version import __version__
 from autoresearch.words import RUN_STATE_SENTENCES, WHY_SENTENCES, WORK_RULES, RunState, WorkKind, WorkState
 from autoresearch_daemon.events import Events, Trace, now_ms
-from autoresearch_daemon.ingesting import LogThread
+from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.local_state import InHand, LocalState
 from autoresearch_daemon.service.agenda import Agenda, Order
 
 from autoresearch.run.experiment import Plan

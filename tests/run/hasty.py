@@ -21,5 +21,5 @@ def hasty(settings: ExecutorSection, name: str) -> Executor:
 
 if __name__ == "__main__":
     node.executor_of = hasty
-    node.Elsewhere = partial(node.Elsewhere, look_seconds=1.0)
+    node.ExecutorRuns = partial(node.ExecutorRuns, look_seconds=1.0)
     sys.exit(main.main())

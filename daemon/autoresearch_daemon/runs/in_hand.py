@@ -28,15 +28,15 @@ from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
 from autoresearch.words import WorkKind
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import InHand, LocalState, Proposal
+from autoresearch_daemon.local_state import InHand, LocalState, Proposal
+from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.service.inputs import Assignment
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
 
 
-class Runs:
+class RunRecorder:
     """Begins, finishes and closes runs. What could not be recorded waits here and in the daemon's own memory."""
 
     def __init__(

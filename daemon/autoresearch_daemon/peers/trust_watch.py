@@ -21,7 +21,7 @@ from autoresearch.record.kinds import Join
 from autoresearch.record.record import Record
 from autoresearch.trust.invite import Invitations
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.ingesting import Asking
+from autoresearch_daemon.log_thread import Asking
 
 logger = structlog.get_logger()
 
@@ -80,7 +80,7 @@ def stamp(file: Path) -> Stamp | None:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-class Admitting:
+class AdmissionWatch:
     """``changed()`` is called when others are admitted than before."""
 
     def __init__(
