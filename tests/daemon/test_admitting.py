@@ -58,7 +58,7 @@ class Machine:
         for other in others:
             records = other.notebook.log.records.newest(limit=1000)
             verdicts = self.notebook.log.writer.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
-            if self.admitting.heard([verdict.record for verdict in verdicts if verdict.record]):
+            if self.admitting.note([verdict.record for verdict in verdicts if verdict.record]):
                 await self.admitting.look()
 
 

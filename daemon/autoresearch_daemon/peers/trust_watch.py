@@ -97,8 +97,8 @@ class AdmissionWatch:
         self._looking = False
         self.problem = ""  # why nobody is admitted, for people
 
-    def heard(self, records: Sequence[Record]) -> bool:
-        """Note records of others; whether :meth:`look` has something to do."""
+    def note(self, records: Sequence[Record]) -> bool:
+        """Take notice of records of others; whether :meth:`look` has something to do."""
         self._due = self._due or any(record.kind in ("join", "admission", "withdrawal") for record in records)
         return self._due
 
