@@ -17,9 +17,9 @@ from pathlib import Path
 
 import psutil
 import structlog
-from autoresearch_daemon.fetching import Fetcher, serve_part
 from autoresearch_daemon.net.model import HostOptions
 from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
+from autoresearch_daemon.peers.blob_fetching import Fetcher, serve_part
 
 from autoresearch.log.blobs import BlobStore
 from autoresearch.record.kinds import BlobRef

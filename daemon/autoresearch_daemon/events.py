@@ -25,7 +25,7 @@ from autoresearch.record.kinds import RunOutcome, RunPlan
 from autoresearch.text import sanitised
 from autoresearch.words import MACHINE_SUSPECTED, RunStatus
 from autoresearch_daemon.failures import KEEPING, Failures
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.workers import protocol
 
 

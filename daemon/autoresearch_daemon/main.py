@@ -23,7 +23,7 @@ from autoresearch_daemon.events import set_up_logging
 from autoresearch_daemon.handlers import ApiHandlers
 from autoresearch_daemon.mail.mailer import PASSWORD_VARIABLE
 from autoresearch_daemon.node import Node
-from autoresearch_daemon.notify import ServiceManager
+from autoresearch_daemon.systemd import ServiceManager
 
 # The thread of the log gives way to the event loop after this. Python's own 5 ms, at each read of the log, add up.
 SWITCH_SECONDS = 0.0005
@@ -96,15 +96,15 @@ async def run(
     os.environ.pop(PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
     manager = ServiceManager(os.environ)
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(node.heard_by_loop)
+    loop.set_exception_handler(node.note_loop_error)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, node.end)
     try:
         async with serve(make_app(answering), socket=paths.socket, tcp=tcp) as answering.pages:
             await node.start()
             if options.work:
-                await answering.work(WorkRequest(task=options.task, runs=options.runs))
-            telling = asyncio.create_task(manager.keep_telling(lambda: node.service.status().reason))
+                await answering.orders.work(WorkRequest(task=options.task, runs=options.runs))
+            telling = asyncio.create_task(manager.keep_telling(lambda: node.parts.service.status().reason))
             await node.wait()
             telling.cancel()
     finally:

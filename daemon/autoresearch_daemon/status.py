@@ -1,21 +1,19 @@
-"""What the node says of itself; it also tells when the best that others confirmed changes."""
+"""What the node says of itself."""
 
 from __future__ import annotations
 
-import asyncio
 import os
+import sqlite3
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
 
 import msgspec
 
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.health import failed
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import (
     Check,
     LimitView,
-    NetworkStatus,
     OrderView,
     StatusAnswer,
     TaskStatus,
@@ -24,73 +22,87 @@ from autoresearch.ask.node import (
     WorkerStatus,
 )
 from autoresearch.ask.people.verification import verifying_status
-from autoresearch.ask.people.voters import nothing_to_verify
+from autoresearch.ask.people.voters import nothing_to_verify, with_voter
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.errors import NotFound
-from autoresearch.log.log import Log
-from autoresearch.log.standing.bases import backed
-from autoresearch.log.standing.context import participant_with_key, trust_context
-from autoresearch.log.standing.verification import state_of
-from autoresearch.record.encoding import format_id, short_id
-from autoresearch.record.kinds import Run
-from autoresearch.run.sandbox.job import Level
+from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.log.standing.context import participant_with_key
 from autoresearch.settings import Storage, Work
 from autoresearch.text import duration, percent, sanitised, size
+from autoresearch.trust.invite import Invitations
 from autoresearch.version import __version__
-from autoresearch.words import RUN_STATE_SENTENCES, WHY_SENTENCES, WORK_RULES, RunState, WorkKind, WorkState
-from autoresearch_daemon.events import Events, Trace, now_ms
-from autoresearch_daemon.ingesting import LogThread
+from autoresearch.words import WHY_SENTENCES, WORK_RULES, Part, Result, WorkKind
+from autoresearch_daemon.events import Trace, now_ms
+from autoresearch_daemon.minds.proposing import proposers_status
+from autoresearch_daemon.parts import NO_NETWORK, NodeParts
 from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
 
 
-def status_answer(
-    now: ServiceStatus,
-    notebook: Notebook,
-    *,
-    level: Level | None,
-    started_ms: int,
-    task: TaskStatus | None,
-    net: NetworkStatus,
-    conditions: Sequence[Check],
-    trace: Callable[[str, str], Trace],
-) -> StatusAnswer:
-    """State, reason, workers, sandbox, log and task of the node, at this moment."""
-    agenda = now.agenda
-    log, root = notebook.log, notebook.identity.root.public
-    return StatusAnswer(
+def status_answer(parts: NodeParts, conditions: list[Check], pages: str) -> StatusAnswer:
+    """What the node does, and why, with its log, task and part in verification; where that can't be read, without."""
+    log, now = parts.notebook.log, parts.service.status(now_ms())
+    answer = StatusAnswer(
         state=now.state.value,
         why=now.why.value,
         reason=now.reason,
         since_ms=now.since_ms,
-        until_ms=agenda.paused_until_ms if agenda.paused else now.front.until_ms,
-        runs_left=now.front.runs_left,
         version=__version__,
         pid=os.getpid(),
-        started_ms=started_ms,
+        started_ms=parts.started_ms,
         network=log.network.name,
         network_id=log.network.id.hex(),
+        conditions=conditions,
+        pages=pages,
+    )
+    try:
+        return _with_log(answer, now, parts)
+    except (AutoresearchError, sqlite3.Error, ValueError) as error:  # ValueError: stored bytes are no record
+        if any(check.name == Part.LOG and check.result == Result.FAILED for check in conditions):
+            return answer
+        return msgspec.structs.replace(answer, conditions=[failed(Part.LOG, error), *conditions])
+
+
+def _with_log(answer: StatusAnswer, now: ServiceStatus, parts: NodeParts) -> StatusAnswer:
+    agenda, notebook, folders, settings = now.agenda, parts.notebook, parts.folders, parts.settings
+    log, me, root = notebook.log, notebook.author, notebook.identity.root.public
+    task, trace, level = folders.find(now.front.task), parts.assignments.progress.trace, parts.level
+    answer = msgspec.structs.replace(
+        answer,
+        until_ms=agenda.paused_until_ms if agenda.paused else now.front.until_ms,
+        runs_left=now.front.runs_left,
         participant=participant_with_key(log, root),
-        device_key=notebook.author.hex(),
+        device_key=me.hex(),
         sandbox=None if level is None else int(level),
         sandbox_name="" if level is None else level.sentence,
         records=log.records.count(),
         unsettled=log.todo.count(),
-        mine=log.records.count(author=notebook.author),
-        task=task,
-        net=net,
-        workers=[_worker(one, trace(one.name, one.assignment.name if one.assignment else "")) for one in now.workers],
-        conditions=list(conditions),
+        mine=log.records.count(author=me),
+        # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
+        task=followed_task(notebook, task.digest if task and now.is_working else None, folders.archived()),
+        net=parts.sync.status() if parts.sync else NO_NETWORK,
+        workers=[
+            _worker(worker, trace(worker.name, worker.assignment.name if worker.assignment else ""))
+            for worker in now.workers
+        ],
+        verifying=verifying_part(now, notebook, parts.verifying.waiting(), obstacle=parts.verifying.obstacle()),
+        storage=parts.keeper.status(),
+        machine=parts.owner.seen(parts.gauges.status),
+        orders=order_views(now, folders.name_of),
+        queue=parts.assignments.queued(),
+        proposers=proposers_status(log, parts.paths, parts.settings_of_file(), task, me=me, now_ms=now_ms()),
+        limits=limits_of(settings.work, settings.storage),
     )
+    joins = Invitations(parts.paths.manifest, log.network).kept_join() is not None
+    return with_voter(log, answer, root, now_ms(), seen=parts.devices_seen(), joins=joins)
 
 
-def _worker(one: WorkerNow, trace: Trace) -> WorkerStatus:
+def _worker(worker: WorkerNow, trace: Trace) -> WorkerStatus:
     return WorkerStatus(
-        name=one.name,
-        device=one.device,
-        why=one.why.value,
-        reason=WHY_SENTENCES[one.why],
-        run=one.run and msgspec.structs.replace(one.run, left_ms=one.run.time_left_ms(now_ms())),
-        proposal=one.assignment.name if one.assignment and one.assignment.is_proposal else "",
+        name=worker.name,
+        device=worker.device,
+        why=worker.why.value,
+        reason=WHY_SENTENCES[worker.why],
+        run=worker.run and msgspec.structs.replace(worker.run, left_ms=worker.run.time_left_ms(now_ms())),
+        proposal=worker.assignment.name if worker.assignment and worker.assignment.is_proposal else "",
         curve=[[at_ms, loss] for at_ms, loss in trace.curve],
         lines=[sanitised(line) for line in trace.lines],
     )
@@ -127,24 +139,6 @@ def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[Order
             )
         )
     return views
-
-
-def waiting_reasons(now: ServiceStatus, now_ms: int) -> dict[str, str]:
-    """Why each proposal waits, by name, the next first."""
-    runs = [worker.run for worker in now.workers if worker.run]
-    left_ms = runs[0].time_left_ms(now_ms) if runs else None
-    left = "" if left_ms is None else f", {duration(left_ms)} left"
-    reason = f"for the end of “{runs[0].title}”{left}" if runs else "for a worker to start"
-    reason += f"; {WORK_RULES[WorkKind.PERSON].bound}"
-    if now.state is not WorkState.WORKING and now.why not in {held.why for held in now.held.values()}:
-        reason = f"while the node is {now.state.value}: {now.reason}"
-    reasons: dict[str, str] = {}
-    for each in now.queue:
-        if held := now.held.get(each.name):
-            reasons[each.name] = f"{held.sentence} · passed over, tried again within {duration(held.wait_ms)}"
-        else:
-            reasons[each.name], reason = reason, "after the one before it"
-    return reasons
 
 
 def limits_of(work: Work, storage: Storage) -> list[LimitView]:
@@ -214,86 +208,3 @@ def followed_task(notebook: Notebook, digest: bytes | None, archived: frozenset[
     except NotFound:
         return None  # nothing was run here yet
     return task_status(notebook.log, task, author=notebook.author)
-
-
-class _Seen(NamedTuple):
-    """How many verifications there were, the best confirmed run of each task, and the states of own runs."""
-
-    verifications: int
-    best: dict[bytes, bytes]
-    own: dict[bytes, RunState]
-
-
-class _Change(NamedTuple):
-    """What is told: an event's kind, its text, and a run with its state."""
-
-    kind: str
-    text: str
-    data: dict[str, str | None]
-
-
-class LeaderWatch:
-    """The best confirmed run of each task, and what verifiers decided on runs of the device ``me``, at the last look.
-
-    It looks in the thread of the log; the first is no news.
-    """
-
-    def __init__(self, thread: LogThread, events: Events, me: bytes = b"") -> None:
-        self._me = me
-        self._thread = thread
-        self._events = events
-        self._turn = asyncio.Lock()
-        self._seen: _Seen | None = None
-
-    async def look(self, now_ms: int, *, again: bool = False) -> None:
-        """Tell what changed since the last look; quick when no verification came, unless ``again``."""
-        async with self._turn:
-            self._seen, changes = await self._thread.run(partial(_look, me=self._me, before=self._seen, again=again))
-        for change in changes:
-            self._events.tell(change.kind, change.text, now_ms, **change.data)
-
-
-def _look(log: Log, *, me: bytes, before: _Seen | None, again: bool) -> tuple[_Seen, list[_Change]]:
-    with log.reader.snapshot():
-        count = log.records.count("verification")
-        if before and count == before.verifications and not again:
-            return before, []
-        seen = _Seen(count, _confirmed(log) if count else {}, log.standings.decided(me) if count else {})
-        if before is None:
-            return seen, []
-        pairs = [(before.best.get(task), seen.best.get(task)) for task in before.best.keys() | seen.best.keys()]
-        decided = [(run, state) for run, state in seen.own.items() if before.own.get(run) != state]
-        return seen, [
-            *(_verdict(log, run, state) for run, state in decided),
-            *(_change(log, old, new) for old, new in pairs if old != new),
-        ]
-
-
-def _confirmed(log: Log) -> dict[bytes, bytes]:
-    context, best = trust_context(log), {}
-    for task in {row.digest for row in log.tasks.all()}:
-        if confirmed := backed(log, task, context, RunState.CONFIRMED):
-            best[task] = confirmed[0].row.first
-    return best
-
-
-def _change(log: Log, old: bytes | None, new: bytes | None) -> _Change:
-    state = state_of(log, old) if old and log.records.has([old]) else ""
-    if old and (new is None or state != RunState.CONFIRMED):
-        word = str(state or "withdrawn")
-        text = f"{short_id(old)}{_title(log, old)} was the best confirmed run and is {word} now"
-        best = format_id(new) if new else None
-        return _Change("demoted", text, {"id": format_id(old), "state": word, "best_id": best})
-    assert new is not None
-    text = f"{short_id(new)}{_title(log, new)} is the best confirmed run now"
-    return _Change("confirmed", text, {"id": format_id(new), "state": RunState.CONFIRMED.value})
-
-
-def _verdict(log: Log, run: bytes, state: RunState) -> _Change:
-    text = f"your run {short_id(run)}{_title(log, run)} is {state.value}: {RUN_STATE_SENTENCES[state]}"
-    return _Change("verdict", text, {"id": format_id(run), "state": state.value})
-
-
-def _title(log: Log, run: bytes) -> str:
-    record = None if log.hidden.of([run]) else log.records.find(run)
-    return f" “{record.body.title}”" if record and isinstance(record.body, Run) and record.body.title else ""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import LocalState
-from autoresearch_daemon.watches import Admitting
+from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.peers.trust_watch import AdmissionWatch
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.log.standing.cache import roster_of
@@ -42,7 +42,7 @@ class Machine:
 
     def start(self) -> None:
         """What a start of the daemon does."""
-        self.admitting = Admitting(
+        self.admitting = AdmissionWatch(
             self.notebook, self.thread, self.events, self.manifest, changed=lambda: self.changes.append(1)
         )
 
@@ -58,7 +58,7 @@ class Machine:
         for other in others:
             records = other.notebook.log.records.newest(limit=1000)
             verdicts = self.notebook.log.writer.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
-            if self.admitting.heard([verdict.record for verdict in verdicts if verdict.record]):
+            if self.admitting.note([verdict.record for verdict in verdicts if verdict.record]):
                 await self.admitting.look()
 
 

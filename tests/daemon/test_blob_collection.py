@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.blobs import Keeper
 from autoresearch_daemon.events import now_ms
+from autoresearch_daemon.peers.blob_storage import Keeper
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import Refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from autoresearch_daemon.fetching import (
+from autoresearch_daemon.peers.blob_fetching import (
     ASKED_IN_ALL,
     ASKED_OF_ONE,
     FAILURES_MAX,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 
 from autoresearch.ask.client import Client
 from autoresearch.log.blobs import BlobStore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch_daemon.ingesting import DroppedKeys
+from autoresearch_daemon.peers.ingest import DroppedKeys
 
 from autoresearch.log.log import Log
 from autoresearch.log.sync.index import KeyIndex

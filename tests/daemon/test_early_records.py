@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch_daemon.ingesting import RECORDS_MAX, EarlyRecords
+from autoresearch_daemon.peers.ingest import RECORDS_MAX, EarlyRecords
 from hypothesis import given
 from hypothesis import strategies as st
 

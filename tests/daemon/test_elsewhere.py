@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon import elsewhere
-from autoresearch_daemon.elsewhere import Elsewhere, order_of
+from autoresearch_daemon.runs import executor_runs
+from autoresearch_daemon.runs.executor_runs import ExecutorRuns, order_of
 from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.inputs import Located
 from autoresearch_daemon.workers import protocol
@@ -60,8 +60,8 @@ class Scene:
         self.folder.mkdir()
         self.elsewhere = self.daemon()
 
-    def daemon(self) -> Elsewhere:
-        return Elsewhere(lambda _: self.engine, take=self.heard.append, ended=self._ended)
+    def daemon(self) -> ExecutorRuns:
+        return ExecutorRuns(lambda _: self.engine, take=self.heard.append, ended=self._ended)
 
     async def _ended(self, place: str, folder: Path) -> None:
         found = read_outcome(folder)
@@ -176,7 +176,7 @@ def test_what_is_stopped_before_it_is_submitted_is_never_submitted(scene: Scene)
 def test_a_stopped_run_has_a_while_for_its_outcome(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.play(scene.carry, lambda: scene.elsewhere.cancel("search-1"))
     assert (scene.engine.jobs, scene.home) == ({}, [])
-    monkeypatch.setattr(elsewhere, "STOPPED_SECONDS", -1.0)
+    monkeypatch.setattr(executor_runs, "STOPPED_SECONDS", -1.0)
     scene.play(lambda: None)
     assert scene.home == [("search-1", "cancelled: it was stopped")]
 

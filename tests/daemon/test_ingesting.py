@@ -6,8 +6,9 @@ import sqlite3
 from contextlib import asynccontextmanager
 
 import pytest
-from autoresearch_daemon import ingesting
-from autoresearch_daemon.ingesting import Ingester, LogThread, RefusedRecords
+from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.peers import ingest
+from autoresearch_daemon.peers.ingest import Ingester, RefusedRecords
 
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log.log import Log
@@ -48,7 +49,7 @@ def made(author, count):
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch):
-    monkeypatch.setattr(ingesting, "now_ms", lambda: NOW_MS)
+    monkeypatch.setattr(ingest, "now_ms", lambda: NOW_MS)
 
 
 async def test_what_an_exchange_brings_is_one_transaction_and_in_the_log_when_it_has_settled(tmp_path):
@@ -64,8 +65,8 @@ async def test_what_an_exchange_brings_is_one_transaction_and_in_the_log_when_it
 
 
 async def test_more_than_a_batch_waits_for_no_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(ingesting, "BATCH_RECORDS", 50)
-    monkeypatch.setattr(ingesting, "GATHER_SECONDS", 1e6)
+    monkeypatch.setattr(ingest, "BATCH_RECORDS", 50)
+    monkeypatch.setattr(ingest, "GATHER_SECONDS", 1e6)
     async with place(tmp_path) as here:
         records = made(1, 90)
         for start in range(0, 90, 10):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from autoresearch_daemon.events import Events
-from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import LocalState
-from autoresearch_daemon.status import LeaderWatch
+from autoresearch_daemon.judging import LeaderWatch
+from autoresearch_daemon.local_state import LocalState
+from autoresearch_daemon.log_thread import LogThread
 
 from autoresearch.record.encoding import format_id
 from tests.log.standing.village import ANN, BEN, EVE, Village

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_daemon.events import Events
-from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import InHand
-from autoresearch_daemon.runs import RunPublisher
+from autoresearch_daemon.local_state import InHand
+from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.runs.in_hand import RunRecorder
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.record.kinds import Run, RunOutcome
@@ -37,9 +37,9 @@ class Left:
         made, request = written(folder)
         return made.rename(self.place.paths.spool / made.name), request
 
-    def begin(self, *, goes_on: bool = False) -> RunPublisher:
+    def begin(self, *, goes_on: bool = False) -> RunRecorder:
         place, thread = self.place, LogThread(self.place.notebook.log)
-        runs = RunPublisher(
+        runs = RunRecorder(
             place.notebook, thread, place.local, Events(place.local), place.paths.spool, keep_checkpoints=False
         )
         self.forgotten: list[tuple[str, Path]] = []

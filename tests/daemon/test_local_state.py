@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.local_state import InHand, LocalState
 from autoresearch_daemon.service.agenda import Agenda, Order
 
 from autoresearch.run.experiment import Plan
@@ -50,7 +50,7 @@ def test_events_have_growing_ids_and_can_be_read_again(tmp_path: Path) -> None:
 
 
 def test_a_reader_too_far_behind_is_told_so(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("autoresearch_daemon.local.EVENTS_KEPT", 10)
+    monkeypatch.setattr("autoresearch_daemon.local_state.EVENTS_KEPT", 10)
     local = LocalState(tmp_path / "local.sqlite")
     for n in range(1000):
         local.add_event("state", n, "", {})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 
 from autoresearch.ask.node import Event, TrustAnswer
 from autoresearch.ask.runs.answers import BestAnswer, TopAnswer

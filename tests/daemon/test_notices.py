@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from autoresearch_daemon import notices as notices_module
 from autoresearch_daemon.events import Events
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.notices import Notices
 

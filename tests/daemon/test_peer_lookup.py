@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from autoresearch_daemon.sessions import check_dialled, named_peer
+from autoresearch_daemon.peers.sync_sessions import check_dialled, named_peer
 
 from autoresearch.ask.node import PeerView
 from autoresearch.errors import AmbiguousId, AutoresearchError, Refused, UsageError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from autoresearch_daemon.events import Events, ProgressEvents
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.ask.node import RunInHand

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from autoresearch_daemon.ingesting import RefusedRecords
+from autoresearch_daemon.peers.ingest import RefusedRecords
 
 from autoresearch.log.rows import IngestVerdict, State
 from autoresearch.record.record import Refusal

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from autoresearch_daemon.local import LocalState, Unrevealed
+from autoresearch_daemon.local_state import LocalState, Unrevealed
 from autoresearch_daemon.verification.reveals import Reveals
 
 from autoresearch.ask.acts.notebook import Notebook

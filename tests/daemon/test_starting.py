@@ -38,8 +38,9 @@ async def _ask_early(paths: Paths, task: Path) -> None:
     node = Node(paths, Settings(network=NetworkSection(enabled=False)), ["cpu"])
     try:
         node.take(WorkAsked(Order(str(task), runs_left=1)))
-        assert (node.service.status().state, node.service.status().why) == (WorkState.WAITING, Why.TESTING_SANDBOX)
+        now = node.parts.service.status()
+        assert (now.state, now.why) == (WorkState.WAITING, Why.TESTING_SANDBOX)
         await node.start()
-        await asyncio.to_thread(wait_for, lambda: node.service.status().state == WorkState.IDLE)
+        await asyncio.to_thread(wait_for, lambda: node.parts.service.status().state == WorkState.IDLE)
     finally:
         await node.stop()

@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager, contextmanager
 import aiohttp
 import msgspec
 import pytest
-from autoresearch_daemon import ingesting
 from autoresearch_daemon.api.app import EVENTS, OPERATIONS
-from autoresearch_daemon.ingesting import Ingester, LogThread
+from autoresearch_daemon.log_thread import LogThread
 from autoresearch_daemon.pages.routes import PAGES
+from autoresearch_daemon.peers import ingest
+from autoresearch_daemon.peers.ingest import Ingester
 
 from autoresearch.face.pages.chart import CHOICES
 from autoresearch.log.blobs import BlobStore
@@ -37,7 +38,7 @@ BATCH = 200
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch):
-    monkeypatch.setattr(ingesting, "now_ms", lambda: NOW_MS + 10**8)
+    monkeypatch.setattr(ingest, "now_ms", lambda: NOW_MS + 10**8)
 
 
 @contextmanager

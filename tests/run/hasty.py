@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from autoresearch_daemon import main, node
+from autoresearch_daemon import main
+from autoresearch_daemon.runs import assignments
 
 from autoresearch.run.executors import Executor, executor_of
 from autoresearch.settings import ExecutorSection
@@ -20,6 +21,6 @@ def hasty(settings: ExecutorSection, name: str) -> Executor:
 
 
 if __name__ == "__main__":
-    node.executor_of = hasty
-    node.Elsewhere = partial(node.Elsewhere, look_seconds=1.0)
+    assignments.executor_of = hasty
+    assignments.ExecutorRuns = partial(assignments.ExecutorRuns, look_seconds=1.0)
     sys.exit(main.main())

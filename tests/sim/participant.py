@@ -7,7 +7,7 @@ reports that others' runs are worse.
 import math
 
 import msgspec
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import (
     Announce,

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import trio
-from autoresearch_daemon.fetching import serve_part
 from autoresearch_daemon.net.host.serving import BlobServer
 from autoresearch_daemon.net.host.streams import first_frame
 from autoresearch_daemon.net.model import decode_greeting, proven_device
+from autoresearch_daemon.peers.blob_fetching import serve_part
 from nacl.signing import SigningKey, VerifyKey
 
 from autoresearch.log.blobs import BlobStore

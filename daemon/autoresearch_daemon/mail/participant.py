@@ -40,7 +40,7 @@ from autoresearch.trust.attestor import CODE_MS, DUE_MS, attestors_in_order
 from autoresearch.trust.identity import standing
 from autoresearch.trust.mailbox import mail_tag, mailbox
 from autoresearch.words import ATTEST_SENTENCES, CODE_VOID, AttestReason
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 
 # How long to look for attestors, and for one to hear of this device.
 FIND_SECONDS = 15.0

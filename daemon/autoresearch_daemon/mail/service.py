@@ -25,7 +25,7 @@ from autoresearch.settings import Attestor as Settings
 from autoresearch.trust.attestation import CodeAnswer
 from autoresearch.trust.attestor import DUE_MS, Caps
 from autoresearch.words import Part
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.mail.attestor import MailAttestor
 from autoresearch_daemon.mail.mailer import MailServer, disposable_domains
 from autoresearch_daemon.mail.participant import AttestorNetwork, Participant, sentence_of

@@ -1,14 +1,16 @@
-"""The outputs of the node's state machine, what the node may have to do, and the values that it is made of."""
+"""What the node may have to do, for its state machine and for its parts, and the values that this is made of."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autoresearch.ask.node import RunInHand
 from autoresearch.errors import Refused
 from autoresearch.words import Why, WorkState
+from autoresearch_daemon.owner.rules import NetworkRest
 from autoresearch_daemon.service.agenda import Agenda, Order
-from autoresearch_daemon.service.inputs import Assignment
+from autoresearch_daemon.service.inputs import Assignment, Input
 
 
 @dataclass(slots=True)
@@ -230,6 +232,44 @@ class Tell:
     order: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class TellPeople:
+    """An event for people and pages, with its fields."""
+
+    kind: str
+    text: str
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustChanged:
+    """Others count than before: peers are given the manifest of now, and runs are judged again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeekAdmissions:
+    """Records came that may admit somebody, or ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeekLeaders:
+    """Tell soon when the best that others confirmed changed, also if no verification came."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestNetwork:
+    """Have the network, and the blobs, rest or go on."""
+
+    rest: NetworkRest
+
+
+@dataclass(frozen=True, slots=True)
+class GreetPerson:
+    """Show a person who has just chosen this way of notices that it works."""
+
+    way: str
+
+
 Effect = (
     WantWorkers
     | Assign
@@ -245,4 +285,11 @@ Effect = (
     | RecordWaiting
     | Save
     | Tell
+    | TellPeople
+    | TrustChanged
+    | SeekAdmissions
+    | SeekLeaders
+    | RestNetwork
+    | GreetPerson
 )
+Happening = Input | Effect

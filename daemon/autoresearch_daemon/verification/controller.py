@@ -34,7 +34,7 @@ from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.model import Task
 from autoresearch.words import UNREVEALED, EvidenceKind, WorkKind
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.service.effects import Verify
 from autoresearch_daemon.service.inputs import Assignment, Input, JobReady, RunAsked, VerificationsChanged
 from autoresearch_daemon.service.machine import NodeService

@@ -25,7 +25,7 @@ from autoresearch.run.checking import VerificationPlan, Verified
 from autoresearch.run.sandbox.job import JobLimits
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.words import JOB_SENTENCES, JobReason
-from autoresearch_daemon.ingesting import LogExecutor
+from autoresearch_daemon.log_thread import LogExecutor
 
 logger = structlog.get_logger()
 

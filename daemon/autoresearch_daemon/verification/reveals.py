@@ -21,7 +21,7 @@ from autoresearch.log.standing.verification import committed, needed
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Commitment, Verification
 from autoresearch.record.record import Record
-from autoresearch_daemon.local import LocalState, Unrevealed
+from autoresearch_daemon.local_state import LocalState, Unrevealed
 
 logger = structlog.get_logger()
 

@@ -13,7 +13,7 @@ import pytest
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 
 from autoresearch.ask.acts.settings import change_setting
 from autoresearch.ask.asking import ask_answer

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import msgspec
 import pytest
-from autoresearch_daemon import local
+from autoresearch_daemon import local_state
 from autoresearch_daemon.api import events
 from autoresearch_daemon.events import LISTENER_QUEUE
 
@@ -103,7 +103,7 @@ async def test_what_happens_during_the_replay_comes_once(client, node, monkeypat
 
 
 async def test_a_cursor_too_old_is_told_so_and_then_hears_what_happens(client, node, monkeypatch):
-    monkeypatch.setattr(local, "EVENTS_KEPT", 10)
+    monkeypatch.setattr(local_state, "EVENTS_KEPT", 10)
     for number in range(1000):
         node.events.tell("state", str(number), number)
     async with listen(client, "?since=5") as stream:

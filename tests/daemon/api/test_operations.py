@@ -1,5 +1,6 @@
 """The node answers every operation as it is declared."""
 
+import asyncio
 import inspect
 import typing
 
@@ -7,23 +8,35 @@ import msgspec
 import pytest
 from autoresearch_daemon.api.app import OPERATIONS, QUESTIONS, WRITERS
 from autoresearch_daemon.handlers import ApiHandlers
+from autoresearch_daemon.node import Node
 
 from autoresearch.ask import questions
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.operation import Text, operation_of
 from autoresearch.ask.requests import Nothing, OneEvidence
+from autoresearch.paths import Paths
+from autoresearch.settings import NetworkSection, Settings
 from tests.daemon.api.test_openapi import BODIES
 
 IN_PATH = {"id": "@~1", "participant": "me"}
 
 
+@pytest.fixture(scope="module")
+def handlers(tmp_path_factory):
+    paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path_factory.mktemp("home"))})
+    paths.create()
+    node = Node(paths, Settings(network=NetworkSection(enabled=False)), ["cpu"])
+    yield ApiHandlers(node)
+    asyncio.run(node.stop())
+
+
 @pytest.mark.parametrize(
     "name", [name for name, one in OPERATIONS.items() if name not in WRITERS and not (one.reads or one.writes)]
 )
-def test_what_answers_takes_and_gives_what_is_declared(name):
+def test_what_answers_takes_and_gives_what_is_declared(handlers, name):
     operation = OPERATIONS[name]
-    answering = getattr(ApiHandlers, name)
-    taken = list(inspect.signature(answering).parameters)[1:]  # the first is the node
+    answering = getattr(handlers, name)
+    taken = list(inspect.signature(answering).parameters)
     types = typing.get_type_hints(answering)
     assert types["return"] is operation.answers
     assert [types[one] for one in taken] == ([] if operation.takes is Nothing else [operation.takes])

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.blobs import Prefetch
-from autoresearch_daemon.fetching import Fetcher, serve_part
+from autoresearch_daemon.peers.blob_fetching import Fetcher, serve_part
+from autoresearch_daemon.peers.blob_storage import Prefetch
 
 from autoresearch.errors import NotFound, Refused, TimedOut
 from autoresearch.log.blobs import BlobStore

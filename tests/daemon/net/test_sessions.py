@@ -4,9 +4,9 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from autoresearch_daemon import sessions
-from autoresearch_daemon.ingesting import RefusedRecords
-from autoresearch_daemon.sessions import Sessions
+from autoresearch_daemon.peers import sync_sessions
+from autoresearch_daemon.peers.ingest import RefusedRecords
+from autoresearch_daemon.peers.sync_sessions import Sessions
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.log import Log
@@ -146,7 +146,7 @@ async def test_two_that_call_each_other_at_once_send_everything_once(tmp_path):
 
 
 async def test_an_empty_node_takes_everything_from_one_of_many(tmp_path, monkeypatch):
-    monkeypatch.setattr(sessions, "CATCHING_UP_RECORDS", 100)
+    monkeypatch.setattr(sync_sessions, "CATCHING_UP_RECORDS", 100)
     async with nodes(tmp_path, "a", "b", "c", "empty") as (a, b, c, empty):
         for node in (a, b, c):
             node.fill(1, 600)
@@ -158,7 +158,7 @@ async def test_an_empty_node_takes_everything_from_one_of_many(tmp_path, monkeyp
 
 @pytest.mark.slow
 async def test_a_node_that_catches_up_sends_others_away_and_serves_them_afterwards(tmp_path, monkeypatch):
-    monkeypatch.setattr(sessions, "CATCHING_UP_RECORDS", 100)
+    monkeypatch.setattr(sync_sessions, "CATCHING_UP_RECORDS", 100)
     async with nodes(tmp_path, "a", "b", "empty") as (a, b, empty):
         for node in (a, b):
             node.fill(1, 3_000)
@@ -173,7 +173,7 @@ async def test_a_node_that_catches_up_sends_others_away_and_serves_them_afterwar
 
 
 async def test_a_peer_that_drips_holds_nobody_up_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(sessions, "TURN_SECONDS", 0.05)
+    monkeypatch.setattr(sync_sessions, "TURN_SECONDS", 0.05)
     async with nodes(tmp_path, "a", "b", "c") as (a, b, c):
         b.fill(1, 10)
         c.fill(1, 10)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.owner.host import DEADLINE_SECONDS
 from autoresearch_daemon.owner.watch import LOOK_SECONDS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,17 +26,19 @@ from autoresearch.run.experiment import Plan, abandoned
 from autoresearch.run.folder import checkpoint_of, executor_in, has_outcome, log_of, read_outcome, run_folder
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
-from autoresearch.words import WorkKind
+from autoresearch.text import duration
+from autoresearch.words import WORK_RULES, WorkKind, WorkState
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import InHand, LocalState, StoredProposal
+from autoresearch_daemon.local_state import InHand, LocalState, StoredProposal
+from autoresearch_daemon.log_thread import LogThread
+from autoresearch_daemon.service.effects import ServiceStatus
 from autoresearch_daemon.service.inputs import Assignment
 from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
 
 
-class RunPublisher:
+class RunRecorder:
     """Begins, finishes and closes runs. What could not be recorded waits here and in the daemon's own memory."""
 
     def __init__(
@@ -73,12 +75,12 @@ class RunPublisher:
         self._in_hand[run.assignment] = run
         self._local.keep(run)
 
-    def begin(self, worker: str, proposal: protocol.Proposal, order: int, shown: RunInHand) -> None:
+    def begin(self, worker: str, proposal: protocol.Proposal, order: int, view: RunInHand) -> None:
         """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises."""
         plan, assignment = proposal.plan, proposal.assignment
         if assignment not in self._in_hand:
             self.claim(proposal, order)
-        seen = msgspec.to_builtins(shown)
+        seen = msgspec.to_builtins(view)
         self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
 
     def withdraw_claim(self, assignment: str) -> AutoresearchError | None:
@@ -248,6 +250,24 @@ def run_in_hand(plan: Plan, task: str = "", headline: str = "") -> RunInHand:
     )
 
 
+def waiting_reasons(now: ServiceStatus, now_ms: int) -> dict[str, str]:
+    """Why each proposal waits, by name, the next first."""
+    runs = [worker.run for worker in now.workers if worker.run]
+    left_ms = runs[0].time_left_ms(now_ms) if runs else None
+    left = "" if left_ms is None else f", {duration(left_ms)} left"
+    reason = f"for the end of “{runs[0].title}”{left}" if runs else "for a worker to start"
+    reason += f"; {WORK_RULES[WorkKind.PERSON].bound}"
+    if now.state is not WorkState.WORKING and now.why not in {held.why for held in now.held.values()}:
+        reason = f"while the node is {now.state.value}: {now.reason}"
+    reasons: dict[str, str] = {}
+    for each in now.queue:
+        if held := now.held.get(each.name):
+            reasons[each.name] = f"{held.sentence} · passed over, tried again within {duration(held.wait_ms)}"
+        else:
+            reasons[each.name], reason = reason, "after the one before it"
+    return reasons
+
+
 class Proposals:
     """The queue of proposals, by the name of their assignment."""
 
@@ -282,8 +302,9 @@ class Proposals:
             self._local.end_proposal(waiting.number)
         return waiting is not None
 
-    def queued(self, reasons: Mapping[str, str]) -> list[QueuedRun]:
-        """The proposals that wait, by name and in this order, each with its reason."""
+    def queued(self, now: ServiceStatus) -> list[QueuedRun]:
+        """The proposals that wait, the next first, each with its reason."""
+        reasons = waiting_reasons(now, now_ms())
         waiting = [self._waiting[name] for name in reasons if name in self._waiting]
         return [
             QueuedRun(

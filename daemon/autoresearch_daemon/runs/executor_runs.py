@@ -43,7 +43,7 @@ class ExecutorRun:
     asked_s: float | None = None
 
 
-class Elsewhere:
+class ExecutorRuns:
     """Between the node and executors. A run's place has the name of its assignment.
 
     ``make`` makes the executor of a name. ``take`` hears where a run is and how far, ``ended(place, folder)`` is

@@ -21,7 +21,7 @@ from autoresearch.record.kinds import Join
 from autoresearch.record.record import Record
 from autoresearch.trust.invite import Invitations
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.ingesting import LogExecutor
+from autoresearch_daemon.log_thread import LogExecutor
 
 logger = structlog.get_logger()
 
@@ -80,7 +80,7 @@ def stamp(file: Path) -> Stamp | None:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-class Admitting:
+class AdmissionWatch:
     """``changed()`` is called when others are admitted than before."""
 
     def __init__(
@@ -97,8 +97,8 @@ class Admitting:
         self._looking = False
         self.problem = ""  # why nobody is admitted, for people
 
-    def heard(self, records: Sequence[Record]) -> bool:
-        """Note records of others; whether :meth:`look` has something to do."""
+    def note(self, records: Sequence[Record]) -> bool:
+        """Take notice of records of others; whether :meth:`look` has something to do."""
         self._due = self._due or any(record.kind in ("join", "admission", "withdrawal") for record in records)
         return self._due
 

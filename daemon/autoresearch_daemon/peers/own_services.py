@@ -32,7 +32,7 @@ MACHINE_CHARACTERS = 40
 logger = structlog.get_logger()
 
 
-class OwnMachines:
+class OwnServices:
     """Asks them, and answers them. ``connect`` gives it the network, without which there are none."""
 
     def __init__(self, notebook: Notebook, paths: Paths) -> None:

@@ -32,24 +32,16 @@ from autoresearch.trust.manifest import NetworkManifest, check_listen_address, c
 from autoresearch.trust.manifest_file import encode_manifest
 from autoresearch.version import __version__
 from autoresearch.words import NetworkState, Part
-from autoresearch_daemon.blobs import Prefetch
 from autoresearch_daemon.events import now_ms
-from autoresearch_daemon.fetching import Fetcher, Room, serve_part
-from autoresearch_daemon.ingesting import (
-    KEYS_AT_ONCE,
-    Arrived,
-    DroppedKeys,
-    EarlyRecords,
-    Ingester,
-    Key,
-    LogThread,
-    RefusedRecords,
-)
+from autoresearch_daemon.log_thread import KEYS_AT_ONCE, Key, LogThread
 from autoresearch_daemon.net.model import HostOptions, PeerInfo, Topic, device_statement, load_book
 from autoresearch_daemon.net.network import Handlers as NetworkHandlers
 from autoresearch_daemon.net.network import NetworkClient
 from autoresearch_daemon.owner.rules import NetworkRest
-from autoresearch_daemon.sessions import Sessions, check_dialled, named_peer
+from autoresearch_daemon.peers.blob_fetching import Fetcher, Room, serve_part
+from autoresearch_daemon.peers.blob_storage import Prefetch
+from autoresearch_daemon.peers.ingest import Arrived, DroppedKeys, EarlyRecords, Ingester, RefusedRecords
+from autoresearch_daemon.peers.sync_sessions import Sessions, check_dialled, named_peer
 
 logger = structlog.get_logger()
 
@@ -64,7 +56,7 @@ class Exchanged(NamedTuple):
     received: int
 
 
-class Exchange:
+class RecordSync:
     """The node's traffic of records and blobs. ``on_news(records)`` is told what came from others and is stored.
 
     Every ``settings.exchange_seconds`` a random peer is asked what it has that is missing here. Gossip carries the

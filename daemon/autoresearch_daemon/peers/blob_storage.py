@@ -26,7 +26,7 @@ from autoresearch.log.standing.bases import buildable, contenders
 from autoresearch.log.standing.context import trust_context
 from autoresearch.record.kinds import BlobRef, Run, blobs_of
 from autoresearch_daemon.events import now_ms
-from autoresearch_daemon.fetching import Fetcher
+from autoresearch_daemon.peers.blob_fetching import Fetcher
 
 logger = structlog.get_logger()
 
