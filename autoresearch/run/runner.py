@@ -20,7 +20,7 @@ from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.checking import VerificationPlan, Verified, carry_out_check
 from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.run.evaluating import Model
-from autoresearch.run.experiment import REASON_CHARACTERS, Plan, measure
+from autoresearch.run.experiment import REASON_CHARACTERS, Experiment, Plan
 from autoresearch.run.folder import (
     CHECKPOINT,
     LOG,
@@ -111,6 +111,7 @@ def make_bench(
         python=python,
         environments=place.environments,
         may_install=conditions.programs_may_install,
+        cancelled=cancelled,
     )
 
 
@@ -141,7 +142,7 @@ def make_ready(
     except AutoresearchError as error:
         raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
     if is_tried:
-        preflight(task, bench, cancelled)
+        preflight(task, bench)
     return bench
 
 
@@ -212,12 +213,12 @@ def carry_out(
 
     try:
         work.mkdir()
-        bench = ready(work, events)
+        bench = replace(ready(work, events), cancelled=cancelled)
         if request.plan is not None:
-            ended = _experiment(folder, request, request.plan, bench, tell, cancelled)
+            ended = _experiment(folder, request, request.plan, bench, tell)
         else:
             assert request.check is not None, "a request has a plan or a check"
-            ended = _check(folder, request, request.check, bench, tell, cancelled)
+            ended = _check(folder, request, request.check, bench, tell)
     except AutoresearchError as error:
         ended = RunReply(run=request.run, level=int(level), fault=fault_of(error), cancelled=cancelled())
     except Exception:  # noqa: BLE001 - the edge of a run: it has an outcome, with the traceback
@@ -236,18 +237,17 @@ def _experiment(
     plan: Plan,
     bench: Bench,
     on_progress: Callable[[RunProgress], None],
-    cancelled: Callable[[], bool],
 ) -> RunReply:
     model = folder / MODEL if request.has_model else None
-    outcome = measure(request.task, plan, bench, model=model, own=True, on_progress=on_progress, cancelled=cancelled)
-    if cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job, the program's too
+    outcome = Experiment(request.task, plan, bench, on_progress=on_progress).measure(model=model, own=True)
+    if bench.cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job
         outcome = msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=_STOPPED)
     if outcome.status is RunStatus.OK:
         remember_run(request.task, bench)
     (folder / LOG).write_bytes(outcome.log)
     if outcome.checkpoint is not None:
         outcome.checkpoint.rename(folder / CHECKPOINT)
-    return RunReply(run=request.run, level=int(bench.level), outcome=as_record(outcome), cancelled=cancelled())
+    return RunReply(run=request.run, level=int(bench.level), outcome=as_record(outcome), cancelled=bench.cancelled())
 
 
 def as_record(outcome: JobOutcome) -> RunOutcome:
@@ -261,7 +261,6 @@ def _check(
     check: VerificationPlan,
     bench: Bench,
     on_progress: Callable[[RunProgress], None],
-    cancelled: Callable[[], bool],
 ) -> RunReply:
     verified: Verified = carry_out_check(
         check,
@@ -270,13 +269,12 @@ def _check(
         model=_model(check.source, check.checkpoint, folder / MODEL),
         parent=_model(check.parent_source, check.parent_checkpoint, folder / PARENT_MODEL),
         on_progress=lambda fraction, step: on_progress(msgspec.structs.replace(step, fraction=fraction)),
-        cancelled=cancelled,
     )
-    if cancelled() and verified.verdict == "fail":
+    if bench.cancelled() and verified.verdict == "fail":
         verified = msgspec.structs.replace(verified, verdict="error", reason=_STOPPED)
     elif verified.verdict == "fail" and (fault := fault_of_card(bench.device, bench.level)):
         verified = msgspec.structs.replace(verified, verdict="error", reason=f"{fault}; {verified.reason}")
-    stopped = verified.verdict == "error" and cancelled()
+    stopped = verified.verdict == "error" and bench.cancelled()
     return RunReply(run=request.run, level=int(bench.level), verified=verified, cancelled=stopped)
 
 
