@@ -32,7 +32,6 @@ from autoresearch.run.folder import (
     RunReply,
     RunRequest,
     fault_of,
-    new_run,
     run_folder,
     write_outcome,
     write_request,
@@ -115,23 +114,21 @@ def make_bench(
     )
 
 
-def make_ready(
+def make_bench_with_data(
     task: Task,
     conditions: Conditions,
     place: RunSite,
     scratch: Path,
     *,
-    is_tried: bool = True,
     on_stage: Callable[[Why], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Bench:
-    """The same with the task's data; with ``is_tried``, once a day, its baseline takes its first step.
+    """The same with the task's data.
 
     Raises what :func:`make_bench` raises, and Refused where the task's limits are above the ceiling.
     """
     bench = make_bench(task, conditions, place, scratch, on_stage=on_stage, cancelled=cancelled)
-    if is_tried:
-        check_card(task, [bench.device])
+    check_card(task, [bench.device])
     on_stage(Why.PREPARING_DATA)
     if conditions.recheck:
         forget_runs(task, bench)
@@ -141,25 +138,35 @@ def make_ready(
         raise
     except AutoresearchError as error:
         raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
-    if is_tried:
-        preflight(task, bench)
+    return bench
+
+
+def make_ready(
+    task: Task,
+    conditions: Conditions,
+    place: RunSite,
+    scratch: Path,
+    *,
+    on_stage: Callable[[Why], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Bench:
+    """The same, and once a day the task's baseline takes its first step. Raises what that raises."""
+    bench = make_bench_with_data(task, conditions, place, scratch, on_stage=on_stage, cancelled=cancelled)
+    preflight(task, bench)
     return bench
 
 
 @contextmanager
-def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
-    plan: Plan,
-    task: Task,
-    conditions: Conditions,
+def run_here(
+    request: RunRequest,
     place: RunSite,
     spool: Path,
     *,
     model: Callable[[Path], None] | None = None,
     ready: Callable[[Task, Conditions, RunSite, Path], Bench] = make_ready,
     on_progress: Callable[[RunProgress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Path, RunReply]]:
-    """Carry out a plan in this process: its folder, which is gone afterwards, and how it ended.
+    """Carry out a request in this process: its folder, which is gone afterwards, and how it ended.
 
     ``model`` writes what the program has learned into a file: then that is measured, and nothing is trained.
 
@@ -169,9 +176,8 @@ def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
     for swept in (None, spool, place.task_data):
         sweep(swept)
     with scratch_folder(spool) as scratch:
-        bench = ready(task, conditions, place, scratch.folder)
-        folder = run_folder(scratch.folder, new_run("run"))
-        request = RunRequest(run=folder.name, task=task, conditions=conditions, plan=plan, has_model=model is not None)
+        bench = ready(request.task, request.conditions, place, scratch.folder)
+        folder = run_folder(scratch.folder, request.run)
         write_request(folder, request)
         if model is not None:
             model(folder / MODEL)
@@ -183,7 +189,7 @@ def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
                 place.level,
                 lambda work, _: replace(bench, scratch=work),
                 on_progress=on_progress,
-                cancelled=cancelled,
+                cancelled=bench.cancelled,
             ),
         )
 
