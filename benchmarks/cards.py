@@ -25,8 +25,7 @@ from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.space import space_of
 from autoresearch.run.bench import Bench, Ceiling, task_data
 from autoresearch.run.evaluating import Model, examine
-from autoresearch.run.experiment import measure as measure_run
-from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.proving import prove
 from autoresearch.run.sandbox import cards, filters, layout
 from autoresearch.run.sandbox.job import JobOutcome, Level
@@ -137,7 +136,7 @@ class Lab:
         """A program with the seed of a number, at a share of the task's budget. Raises RuntimeError where it fails."""
         plan = plan_as_it_stands(task, program, replicate=number)
         plan = msgspec.structs.replace(plan, seed=number, budget=plan.budget * share)
-        outcome = measure_run(task, plan, self.bench(name, device), own=True)
+        outcome = Experiment(task, plan, self.bench(name, device)).measure(own=True)
         if outcome.status is not RunStatus.OK:
             raise RuntimeError(
                 f"{task.name}, {name}: {outcome.status}: {outcome.reason}\n{outcome.log.decode()[-2000:]}"

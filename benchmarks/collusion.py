@@ -12,7 +12,7 @@ import random
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import VerificationRules, is_chosen
-from autoresearch.judging.states import EVALUATE, Report, judge
+from autoresearch.judging.states import EVALUATE, Report, Terms, judge
 from autoresearch.words import RunState
 
 COMPARED = "the same probabilities by arithmetic (expected_*); the committee has 9 of 200 on average, the quorum is 3"
@@ -50,7 +50,7 @@ def chosen(dice: random.Random, rules: VerificationRules) -> bool:
 def word(passing: list[int], failing: list[int], rules: VerificationRules) -> RunState:
     """The word for a run that some pass and some fail."""
     reports = [report(who, passed=True) for who in passing] + [report(who, passed=False) for who in failing]
-    return judge(reports, author=b"", voters=VOICES, rules=rules, noise=0.0, minimum_effect=0.0).state
+    return judge(reports, Terms(VOICES, rules, 0.0), author=b"", minimum_effect=0.0).state
 
 
 def report(who: int, *, passed: bool) -> Report:

@@ -10,8 +10,7 @@ import msgspec
 
 from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.evaluating import Model, examine
-from autoresearch.run.experiment import measure as measure_run
-from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import shipped_task
@@ -85,7 +84,7 @@ def train(task: Task, bench: Bench, *, where: str = "", share: float = 0.0, seed
         source = source.replace(_LOOP, _LEAK.replace("{when}", _WHEN[where]))
         source = source.replace("def main", f"SHARE, TEXT = {share}, {text!r}\n\n\ndef main")
     plan = msgspec.structs.replace(plan_as_it_stands(task, source), seed=seed)
-    outcome = measure_run(task, plan, bench)
+    outcome = Experiment(task, plan, bench).measure()
     if outcome.value is None or outcome.checkpoint is None:
         raise RuntimeError(f"a run failed: {outcome.reason}")
     kept = outcome.checkpoint.rename(bench.scratch / f"{task.name}-{where}-{share}-{seed}.safetensors")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 
 from autoresearch.judging.committee import VerificationRules
-from autoresearch.judging.states import EVALUATE, REPLICATE, Report, judge
+from autoresearch.judging.states import EVALUATE, REPLICATE, Report, Terms, judge
 from autoresearch.judging.statistics import MOST_VOTERS, PAIRS
 from autoresearch.words import RunState
 
@@ -78,7 +78,7 @@ def verified(dice: random.Random, effect: float, *, lie: tuple[float, ...] = ())
             values=tuple(child for child, _ in pairs),
         )
         reports.append(report)
-        judgement = judge(reports, author=b"", voters=most, rules=rules, noise=NOISE, minimum_effect=0.0)
+        judgement = judge(reports, Terms(most, rules, NOISE), author=b"", minimum_effect=0.0)
         if judgement.state is not RunState.PROVISIONAL:
             return judgement.state, (who + 1) * PAIRS
     return judgement.state, VERIFIERS * PAIRS

@@ -17,8 +17,7 @@ from statistics import median
 import msgspec
 
 from autoresearch.run.bench import Bench, task_data
-from autoresearch.run.experiment import Plan, plan_as_it_stands
-from autoresearch.run.experiment import measure as measure_run
+from autoresearch.run.experiment import Experiment, Plan, plan_as_it_stands
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from autoresearch.run.sandbox.probes import detect_level
@@ -108,7 +107,7 @@ def _measured_runner(task: Task, plan: Plan, bench: Bench) -> Callable[[], Cost]
     def run() -> Cost:
         own = time.thread_time()  # the supervisor's and the referee's own work count as well
         begun = time.monotonic()
-        outcome = measure_run(task, plan, bench)
+        outcome = Experiment(task, plan, bench).measure()
         wall = time.monotonic() - begun
         if outcome.status != "ok":
             raise RuntimeError(f"the run in the sandbox failed: {outcome.reason}")

@@ -17,7 +17,7 @@ from autoresearch.project.runs.records import new_task, prepare_run, publish_run
 from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.bench import Bench
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.runner import as_record
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
@@ -38,7 +38,7 @@ def measure_exchange(*, quick: bool) -> dict[str, float]:
         began = time.perf_counter()
         program, task = flat_program(prepared.project), new_task(prepared, {}, root / "task")
         pack_learned(run.folder / "data", learned)
-        measured = as_record(measure(task, plan_as_it_stands(task, program), bench, model=learned))
+        measured = as_record(Experiment(task, plan_as_it_stands(task, program), bench).measure(model=learned))
         evaluated = time.perf_counter()
         with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(root / "home")}), lambda: START_MS) as notebook:
             shown = publish_run(notebook, request_of(prepared, task, program, learned, measured))

@@ -27,8 +27,7 @@ from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import NothingToTry, SearchProblem
 from autoresearch.propose.search.search import propose
 from autoresearch.run.bench import Bench
-from autoresearch.run.experiment import measure as measured
-from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
@@ -116,7 +115,7 @@ def search(program: Path, runs: int) -> Searched:
             except NothingToTry:
                 break
             plan = plan_as_it_stands(task, made.source, replicate=made.replicate)
-            found = measured(task, plan, bench, own=True)
+            found = Experiment(task, plan, bench).measure(own=True)
             run = counter.to_bytes(32, "big")
             past.append(
                 PastRun(

@@ -169,27 +169,31 @@ class Lineage(NamedTuple):
     as_parent: Sequence[float] = ()
 
 
-def judge(  # noqa: PLR0913 - all that a judgement follows from
-    reports: Iterable[Report],
-    *,
-    author: bytes,
-    voters: int,
-    rules: VerificationRules,
-    noise: float,
-    minimum_effect: float,
-    pairs_only: bool = False,
-    state_only: bool = False,
-    exact: bool = False,
-    lineage: Lineage | None = None,
+class Terms(NamedTuple):
+    """What a run is judged by, beside the reports on it. ``voters`` is the number of attested voters.
+
+    Below ``rules.least`` voters no run passes provisional. ``pairs_only``: no evaluation is possible, so pairs need
+    none before them. ``state_only``: the run claims what its learned state is worth and nothing else, so evaluations
+    confirm it and there are no pairs. ``exact``: the task states a noise of 0, see :func:`judge_pairs`.
+    """
+
+    voters: int
+    rules: VerificationRules
+    noise: float
+    pairs_only: bool = False
+    state_only: bool = False
+    exact: bool = False
+
+
+def judge(
+    reports: Iterable[Report], terms: Terms, *, author: bytes, minimum_effect: float, lineage: Lineage | None = None
 ) -> Judgement:
     """The state of a run, from the reports on it.
 
-    ``author`` is the author's voter; its own reports never count. ``voters`` is the number of attested voters. Each has
-    one report for each stage and round, its first. Below ``rules.least`` voters no run passes provisional.
-    ``pairs_only``: no evaluation is possible, so pairs need none before them. ``state_only``: the run claims what its
-    learned state is worth and nothing else, so evaluations confirm it and there are no pairs. ``exact``: the task
-    states a noise of 0, see :func:`judge_pairs`.
+    ``author`` is the author's voter; its own reports never count. Each voter has one report for each stage and round,
+    its first.
     """
+    voters, rules, noise, pairs_only, state_only, exact = terms
     lineage = lineage or Lineage()
     spoken = _counting_reports(reports, author)
     paired = [report for report in spoken if (report.stage, report.round) == (REPLICATE, 0)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.judging.committee import VerificationRules
-from autoresearch.judging.states import CONFIRMING_VOTERS, Judgement, VerifierCounts
+from autoresearch.judging.states import CONFIRMING_VOTERS, Judgement, Terms, VerifierCounts
 from autoresearch.judging.statistics import next_look
 from autoresearch.text import counted
 from autoresearch.words import RUN_STATE_SENTENCES, UNDECIDED, UNSAID, VERIFIED, RunState
@@ -67,22 +66,10 @@ def _facts(evidence: VerifierCounts, *, pairs_first: bool) -> str:
     return ", ".join(facts)
 
 
-def missing_sentence(
-    judgement: Judgement,
-    *,
-    voters: int,
-    rules: VerificationRules,
-    noise: float,
-    exact: bool,
-    has_parent: bool,
-    pairs_only: bool,
-    state_only: bool,
-) -> str:
-    """What an undecided run still needs; empty where it is decided, or the network is too small for any decision.
-
-    The arguments are those of :func:`autoresearch.judging.states.judge`; ``voters`` are those of the run.
-    """
+def missing_sentence(judgement: Judgement, terms: Terms, *, has_parent: bool) -> str:
+    """What an undecided run still needs; empty where it is decided, or the network is too small for any decision."""
     state, evidence = judgement.state, judgement.evidence
+    voters, rules, noise, pairs_only, state_only, exact = terms
     if voters < rules.least or state not in UNDECIDED:
         return ""
     evaluators = evidence.evaluated + evidence.repeated

@@ -14,7 +14,7 @@ import os
 import platform
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.errors import CannotRunHere, Refused, UsageError
-from autoresearch.run.data import prepare_data
+from autoresearch.run.data import Preparer, prepare_data
 from autoresearch.run.sandbox.cards import card_of, driver_version
 from autoresearch.run.sandbox.command import PYTHON
 from autoresearch.run.sandbox.job import JobLimits, JobOutcome, Level
@@ -108,6 +108,7 @@ class Bench:
     ``ceiling`` is the most that a task may ask for here. ``foreign`` is False only where others wrote nothing of what
     is run: neither task nor program. ``python`` runs the task's programs; None: the node's own Python. Programs with
     packages of their own have theirs in ``environments``; ``may_install``: the bytes of all, 0: none may be installed.
+    ``cancelled`` says whether nobody waits for its runs any more.
     """
 
     level: Level
@@ -120,6 +121,7 @@ class Bench:
     python: Interpreter | None = None
     environments: Path | None = None
     may_install: int = 0
+    cancelled: Callable[[], bool] = lambda: False
 
     def beside(self, name: str) -> Bench:
         """The same bench with a folder of its own in the scratch folder."""
@@ -134,19 +136,15 @@ def task_data(task: Task, bench: Bench) -> Path | None:
         Refused: the task asks for more than this machine allows.
         AutoresearchError: the harness could not make it, or made something else than is pinned.
     """
-    limits = job_limits(task, bench.ceiling)
+    program = preparer(task, bench)
     if not task.data:
         return None
-    expected = {name: digest.hex() for name, digest in task.data.items()}
-    return prepare_data(
-        task.harness,
-        expected,
-        bench.data_cache,
-        level=bench.level,
-        limits=limits,
-        foreign=bench.foreign,
-        python=bench.python,
-    )
+    return prepare_data(program, {name: digest.hex() for name, digest in task.data.items()}, bench.data_cache)
+
+
+def preparer(task: Task, bench: Bench) -> Preparer:
+    """The task's ``prepare.py`` on a bench. Raises Refused where the task asks for more than this machine allows."""
+    return Preparer(task.harness, bench.level, job_limits(task, bench.ceiling), bench.foreign, bench.python)
 
 
 def job_limits(task: Task, ceiling: Ceiling) -> JobLimits:

@@ -17,7 +17,7 @@ from autoresearch.judging.statistics import STANDARD_ERROR
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Bench, Purse, device_name, fault_of_program
 from autoresearch.run.evaluating import Model, evaluate, examine, fault_of_artifact
-from autoresearch.run.experiment import abandoned, judge_cost, measure, plan_as_it_stands, question_purse
+from autoresearch.run.experiment import Experiment, abandoned, judge_cost, plan_as_it_stands, question_purse
 from autoresearch.run.proving import asks_for_card
 from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.cards import PROCESSOR
@@ -80,7 +80,6 @@ def carry_out_check(
     model: Model | None,
     parent: Model | None,
     on_progress: Callable[[float, RunProgress], None],
-    cancelled: Callable[[], bool],
 ) -> Verified:
     """Measure; ``on_progress`` gets how far the whole is, 0 to 1, and how far the run in hand.
 
@@ -95,9 +94,9 @@ def carry_out_check(
             reason="its source is not the program that its record names",
         )
     if model is not None and check.stage == EVALUATE and task.evaluator is not None:
-        return _evaluated(check, task, bench, model, cancelled)
+        return _evaluated(check, task, bench, model)
     if model is not None and check.stage == EVALUATE:
-        return _examined(check, task, bench, model, parent, cancelled)
+        return _examined(check, task, bench, model, parent)
     began = time.monotonic()
     done: list[tuple[str, RunOutcome]] = []
     programs = {_RUN: check.source}
@@ -114,7 +113,7 @@ def carry_out_check(
         plan = plan_as_it_stands(task, programs[name], replicate=check.replicate)
         if seed is not None:
             plan = msgspec.structs.replace(plan, seed=seed)
-        outcome = measure(task, plan, bench, world=world, on_progress=tell, cancelled=cancelled)
+        outcome = Experiment(task, plan, bench, world, tell).measure()
         done.append((name, outcome))
         return outcome.status is RunStatus.OK and outcome.value is not None
 
@@ -152,9 +151,7 @@ def _is_named(source: str, digest: bytes) -> bool:
         return False
 
 
-def _evaluated(
-    check: VerificationPlan, task: Task, bench: Bench, model: Model, cancelled: Callable[[], bool]
-) -> Verified:
+def _evaluated(check: VerificationPlan, task: Task, bench: Bench, model: Model) -> Verified:
     """Have the task's evaluator measure the author's artifact.
 
     Its seed is that of the author's run; with ``fresh`` one that follows from this verifier's proof.
@@ -166,10 +163,10 @@ def _evaluated(
     fault = fault_of_program(task, model.source) or fault_of_artifact(task, model.checkpoint)
     if fault is not None:
         return msgspec.structs.replace(verified, verdict="fail", reason=fault)
-    purse = _purse(check, task, bench, cancelled)
-    evaluation = evaluate(task, model.source, model.checkpoint, bench, seed, cancelled, purse=purse)
+    purse = _purse(check, task, bench)
+    evaluation = evaluate(task, model.source, model.checkpoint, bench, seed, purse=purse)
     verified = msgspec.structs.replace(verified, duration_ms=evaluation.duration_ms)
-    if (over := _over_budget(task, bench, purse, evaluation.status, cancelled)) is not None:
+    if (over := _over_budget(task, bench, purse, evaluation.status)) is not None:
         return msgspec.structs.replace(verified, verdict=over[0], reason=over[1])
     verified = msgspec.structs.replace(verified, value=evaluation.value)
     if evaluation.status is RunStatus.OK:
@@ -186,9 +183,8 @@ def _examined(
     bench: Bench,
     model: Model,
     parent: Model | None,
-    cancelled: Callable[[], bool],
 ) -> Verified:
-    draw, purse = challenge_draw(ecvrf.output(check.proof)), _purse(check, task, bench, cancelled)
+    draw, purse = challenge_draw(ecvrf.output(check.proof)), _purse(check, task, bench)
     fresh_seed = check.seeds[0] if check.seeds else None
     verified = Verified(
         verdict="pass",
@@ -206,12 +202,11 @@ def _examined(
             fresh_seed=fresh_seed,
             parent=parent,
             purse=purse,
-            cancelled=cancelled,
         )
     except TimedOut as error:  # writing the text for it took too long here
         return msgspec.structs.replace(verified, verdict="error", reason=str(error))
     verified = msgspec.structs.replace(verified, duration_ms=examined.duration_ms)
-    if (over := _over_budget(task, bench, purse, examined.status, cancelled)) is not None:
+    if (over := _over_budget(task, bench, purse, examined.status)) is not None:
         return msgspec.structs.replace(verified, verdict=over[0], reason=over[1])
     if examined.status is not RunStatus.OK:
         verdict = "error" if examined.status in NOT_EVALUATED else "fail"
@@ -231,16 +226,16 @@ def _examined(
     )
 
 
-def _purse(check: VerificationPlan, task: Task, bench: Bench, cancelled: Callable[[], bool]) -> Purse:
+def _purse(check: VerificationPlan, task: Task, bench: Bench) -> Purse:
     """What the answers may cost. A learned state claims no budget: the task's limits alone bound those."""
-    return Purse() if check.state_only else question_purse(task, bench, cancelled)
+    return Purse() if check.state_only else question_purse(task, bench)
 
 
 def _over_budget(
-    task: Task, bench: Bench, purse: Purse, status: RunStatus, cancelled: Callable[[], bool]
+    task: Task, bench: Bench, purse: Purse, status: RunStatus
 ) -> tuple[Literal["fail", "error"], str] | None:
     """Verdict and reason where a model that was asked alone cost more than it may, or was stopped before that."""
-    judged = judge_cost(task, bench, float(task.budget.amount), purse, status, cancelled)
+    judged = judge_cost(task, bench, float(task.budget.amount), purse, status)
     if judged is None:
         return None
     ended, reason = judged

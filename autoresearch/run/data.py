@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -26,15 +27,40 @@ MOST_TEXT_BYTES = 256 << 20
 """A file of tokens larger than this is not read: nobody asks a model about so much text."""
 
 
+@dataclass(frozen=True, slots=True)
+class Preparer:
+    """A task's ``prepare.py`` with the files beside it, and how it is run: ``foreign`` where others wrote it."""
+
+    files: Mapping[str, bytes]
+    level: Level
+    limits: JobLimits
+    foreign: bool = True
+    python: Interpreter | None = None
+
+    def run(self, made: Path, *arguments: str, seed: int = 0) -> None:
+        """Have it write into the folder ``made``. Raises Refused or AutoresearchError where it does not end well."""
+        job = Job(
+            self.files,
+            foreign=self.foreign,
+            entry=_PROGRAM,
+            copied=tuple(self.files),
+            data=made,
+            writable_data=True,
+            limits=self.limits,
+            seed=seed,
+            metric_source="stdout",
+            arguments=arguments,
+            python=self.python,
+        )
+        outcome = execute(job, level=self.level)
+        if outcome.status is not RunStatus.OK:
+            raise _failure(outcome.status, outcome.reason)
+
+
 def prepare_data(
-    files: Mapping[str, bytes],
+    program: Preparer,
     expected: Mapping[str, str],
     cache: Path,
-    *,
-    level: Level,
-    limits: JobLimits,
-    foreign: bool = True,
-    python: Interpreter | None = None,
 ) -> Path:
     """The folder with a task's data, made by running ``python prepare.py`` when it isn't there yet.
 
@@ -49,9 +75,9 @@ def prepare_data(
     if _mismatch(target, expected) is None:
         return target
     try:
-        with FileLock(f"{target}.lock", timeout=limits.seconds + _LOCK_SPARE_SECONDS):
+        with FileLock(f"{target}.lock", timeout=program.limits.seconds + _LOCK_SPARE_SECONDS):
             if _mismatch(target, expected) is not None:
-                _make(files, expected, target, level=level, limits=limits, foreign=foreign, python=python)
+                _make(program, expected, target)
     except Timeout as error:
         raise TimedOut(
             "another process has been making the same data for too long", hint=f"is it stuck? {target}.lock"
@@ -101,15 +127,10 @@ def _links(folder: Path, data: Path, names: Collection[str]) -> bool:
 
 
 def write_fresh(
-    files: Mapping[str, bytes],
+    program: Preparer,
     names: Collection[str],
     seed: int,
     scratch: Path,
-    *,
-    level: Level,
-    limits: JobLimits,
-    foreign: bool = True,
-    python: Interpreter | None = None,
 ) -> dict[str, bytes]:
     """What ``python prepare.py fresh`` writes from a seed: those of the files ``names`` that it made, whole.
 
@@ -121,9 +142,7 @@ def write_fresh(
         made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
-        _prepare(
-            files, made, level=level, limits=limits, foreign=foreign, python=python, seed=seed, arguments=("fresh",)
-        )
+        program.run(made, "fresh", seed=seed)
         for name in names:
             _take(made / name, checked / name)
         return {path.name: _whole(path) for path in checked.iterdir()}
@@ -139,17 +158,12 @@ def _whole(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def write_world(  # noqa: PLR0913 - what is written, and the conditions of a run
-    files: Mapping[str, bytes],
+def write_world(
+    program: Preparer,
     names: Collection[str],
     optional: str,
     seed: int,
     target: Path,
-    *,
-    level: Level,
-    limits: JobLimits,
-    foreign: bool = True,
-    python: Interpreter | None = None,
 ) -> None:
     """Write what ``python prepare.py world`` makes from a seed as the new folder ``target``: all of ``names``.
 
@@ -164,9 +178,7 @@ def write_world(  # noqa: PLR0913 - what is written, and the conditions of a run
         made.mkdir()
         target.mkdir()
         target.chmod(0o755)
-        _prepare(
-            files, made, level=level, limits=limits, foreign=foreign, python=python, seed=seed, arguments=("world",)
-        )
+        program.run(made, "world", seed=seed)
         for name in (*names, optional):
             _take(made / name, target / name)
     if missing := sorted(name for name in names if not (target / name).is_file()):
@@ -192,20 +204,15 @@ def _check_names(expected: Mapping[str, str]) -> None:
 
 
 def _make(
-    files: Mapping[str, bytes],
+    program: Preparer,
     expected: Mapping[str, str],
     target: Path,
-    *,
-    level: Level,
-    limits: JobLimits,
-    foreign: bool,
-    python: Interpreter | None,
 ) -> None:
     with scratch_folder(target.parent) as work:
         made, checked = work.folder / "made", work.folder / "checked"
         made.mkdir()
         checked.mkdir()
-        _prepare(files, made, level=level, limits=limits, foreign=foreign, python=python)
+        program.run(made)
         for name in expected:
             _take(made / name, checked / name)
         if (wrong := _mismatch(checked, expected)) is not None:
@@ -216,35 +223,6 @@ def _make(
         remove_tree(target)  # a damaged one
         checked.chmod(0o755)
         checked.rename(target)
-
-
-def _prepare(
-    files: Mapping[str, bytes],
-    made: Path,
-    *,
-    level: Level,
-    limits: JobLimits,
-    foreign: bool,
-    python: Interpreter | None,
-    seed: int = 0,
-    arguments: tuple[str, ...] = (),
-) -> None:
-    job = Job(
-        files,
-        foreign=foreign,
-        entry=_PROGRAM,
-        copied=tuple(files),
-        data=made,
-        writable_data=True,
-        limits=limits,
-        seed=seed,
-        metric_source="stdout",
-        arguments=arguments,
-        python=python,
-    )
-    outcome = execute(job, level=level)
-    if outcome.status is not RunStatus.OK:
-        raise _failure(outcome.status, outcome.reason)
 
 
 def _failure(status: RunStatus, reason: str) -> AutoresearchError:

@@ -46,7 +46,6 @@ def evaluate(
     artifact: Path,
     bench: Bench,
     seed: int,
-    cancelled: Callable[[], bool] | None = None,
     *,
     purse: Purse | None = None,
 ) -> JobOutcome:
@@ -64,10 +63,10 @@ def evaluate(
     job = _job(task, artifact, bench, seed, task.harness, words)
     job = replace(job, data=task_data(task, bench), metric_source="stdout", metric_name=task.metric.name)
     if task.evaluator.answers:
-        outcome = _run_evaluator(task, source, artifact, job, bench, purse, cancelled)
+        outcome = _run_evaluator(task, source, artifact, job, bench, purse)
     else:
         job = replace(job, limits=purse.question_limits(job.limits, workload=1))
-        outcome = _ended(execute(job, level=bench.level, cancelled=cancelled))
+        outcome = _ended(execute(job, level=bench.level, cancelled=bench.cancelled))
         purse.pay_question(outcome, workload=1)
     if outcome.status is RunStatus.OK:
         return msgspec.structs.replace(outcome, reason="measured by the task's evaluator")
@@ -86,7 +85,6 @@ def _run_evaluator(
     job: Job,
     bench: Bench,
     purse: Purse,
-    cancelled: Callable[[], bool] | None,
 ) -> JobOutcome:
     """What came of the evaluator, with what the program that it asked used and printed; that is ended with it.
 
@@ -105,15 +103,15 @@ def _run_evaluator(
     ours, theirs = JobChannel.pair()
 
     def stopped() -> bool:
-        return ended.is_set() or (cancelled is not None and cancelled())
+        return ended.is_set() or bench.cancelled()
 
     try:
         with ThreadPoolExecutor(1) as pool:
-            python = program_python(source, bench, cancelled)
+            python = program_python(source, bench)
             partner = replace(partner, data=data, talk=theirs, metric_source="stdout", python=python)
             answering = pool.submit(execute, partner, level=bench.level, cancelled=stopped)
             try:
-                outcome = execute(replace(job, talk=ours), level=bench.level, cancelled=cancelled)
+                outcome = execute(replace(job, talk=ours), level=bench.level, cancelled=bench.cancelled)
             finally:
                 ended.set()
             answered = answering.result()
@@ -203,7 +201,7 @@ class Examined:
     cpu_ms: int = 0
 
 
-def examine(  # noqa: PLR0913 - who is asked, what, and what that may cost
+def examine(
     task: Task,
     model: Model,
     bench: Bench,
@@ -213,7 +211,6 @@ def examine(  # noqa: PLR0913 - who is asked, what, and what that may cost
     fresh_seed: int | None = None,
     parent: Model | None = None,
     purse: Purse | None = None,
-    cancelled: Callable[[], bool] | None = None,
 ) -> Examined:
     """Have the referee measure a model on the task's text.
 
@@ -236,7 +233,7 @@ def examine(  # noqa: PLR0913 - who is asked, what, and what that may cost
     documents = own if new is None else np.concatenate([own, new.documents])
     purse = purse or Purse()
     examinee, as_much = _examinee(task, model, bench, purse), replace(purse)
-    evaluation = _ask_examinee(task, examinee, documents, draw, challenges, cancelled, own=len(own))
+    evaluation = _ask_examinee(task, examinee, documents, draw, challenges, own=len(own))
     floor = task.metric.floor
     examined, cpu_ms = (
         _examined(task, evaluation, lambda bits: float(bits[: len(own)].mean()), floor),
@@ -247,12 +244,12 @@ def examine(  # noqa: PLR0913 - who is asked, what, and what that may cost
         if parent is not None:
             # Challenged like the child: what it made up would be held against the child.
             beside = _examinee(task, parent, bench, as_much)
-            against = _ask_examinee(task, beside, documents, draw, challenges, cancelled, own=len(own))
+            against = _ask_examinee(task, beside, documents, draw, challenges, own=len(own))
             cpu_ms += against.cpu_ms
         examined = _compared(examined, task, evaluation.bits, new, against)
     if examined.status is RunStatus.OK and task.evaluation is not None and not task.evaluation.world:
         shuffled = replace(examinee, shuffled=int.from_bytes(draw, "big"))
-        without = _ask_examinee(task, shuffled, own[:SHUFFLED_DOCUMENTS], draw, 0, cancelled)
+        without = _ask_examinee(task, shuffled, own[:SHUFFLED_DOCUMENTS], draw, 0)
         cpu_ms += without.cpu_ms
         if without.status is RunStatus.OK:
             length = task.evaluation.length
@@ -269,7 +266,6 @@ def examine_on_new_text(
     challenges: int,
     new: NewText,
     purse: Purse | None = None,
-    cancelled: Callable[[], bool] | None = None,
 ) -> Examined:
     """Have the referee measure a model on new text alone: what it knows of the task's own by heart is no help.
 
@@ -280,7 +276,7 @@ def examine_on_new_text(
     """
     began = time.monotonic()
     examinee = _examinee(task, model, bench, purse or Purse())
-    evaluation = _ask_examinee(task, examinee, new.documents, draw, challenges, cancelled)
+    evaluation = _ask_examinee(task, examinee, new.documents, draw, challenges)
     # What is impossible on the task's own text may be luck on an easier one.
     floor = task.metric.floor if new.level is not None else None
     examined = _examined(task, evaluation, new.cost, floor)
@@ -293,7 +289,6 @@ def _ask_examinee(
     documents: Tokens,
     draw: bytes,
     challenges: int,
-    cancelled: Callable[[], bool] | None,
     *,
     own: int | None = None,
 ) -> RefereeEvaluation:
@@ -301,7 +296,7 @@ def _ask_examinee(
 
     assert task.evaluation is not None
     vocabulary = task.evaluation.vocabulary
-    return referee(examinee, documents, vocabulary, draw=draw, challenges=challenges, own=own, cancelled=cancelled)
+    return referee(examinee, documents, vocabulary, draw=draw, challenges=challenges, own=own)
 
 
 def _unigram(documents: Tokens) -> float:
@@ -321,13 +316,8 @@ def _examinee(task: Task, model: Model, bench: Bench, purse: Purse) -> Examinee:
         files={**program_files(model.source), **seen},
         checkpoint=model.checkpoint,
         values=task.evaluation.values,
-        level=bench.level,
-        foreign=bench.foreign,
+        bench=replace(bench, python=program_python(model.source, bench)),
         limits=job_limits(task, bench.ceiling),
-        scratch=bench.scratch,
-        threads=bench.threads,
-        device=bench.device,
-        python=program_python(model.source, bench),
         purse=purse,
     )
 

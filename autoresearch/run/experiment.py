@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -109,95 +109,190 @@ def again(plan: Plan, more: int) -> Plan:
     return msgspec.structs.replace(plan, source=source, source_digest=digest, replicate=replicate, seed=seed)
 
 
-def measure(
-    task: Task,
-    plan: Plan,
-    bench: Bench,
-    *,
-    world: World | None = None,
-    model: Path | None = None,
-    own: bool = False,
-    on_progress: Callable[[RunProgress], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
-) -> JobOutcome:
-    """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A plan of a task on a bench; ``on_progress`` gets how far its run is.
 
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
-    have been made. What a run may cost, with all questions to its model, follows from what the baseline costs here
-    (:mod:`autoresearch.run.bench`). Where that is not known the baseline is run first. An ``own`` run that the system
-    kills is not held against its program, nor is any failure on a card that no longer computes. With a ``model``
-    nothing is trained: the task's evaluator measures that.
-
-    Raises:
-        CannotRunHere: the program brings packages that nobody allowed here, or that can't be installed.
+    have been made.
     """
-    python, card = bench.python, card_of(bench.device)
-    before = None if card is None else read_card(card)
-    if (fault := fault_of_program(task, plan.source)) is not None:
-        outcome = JobOutcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
-    else:
-        python = program_python(plan.source, bench, cancelled)
-        if model is None:
-            outcome = _within_budget(task, plan, bench, world, on_progress, cancelled)
-        elif (fault := fault_of_artifact(task, model)) is not None:
+
+    task: Task
+    plan: Plan
+    bench: Bench
+    world: World | None = None
+    on_progress: Callable[[RunProgress], None] | None = None
+
+    def measure(self, *, model: Path | None = None, own: bool = False) -> JobOutcome:
+        """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
+
+        What a run may cost, with all questions to its model, follows from what the baseline costs here
+        (:mod:`autoresearch.run.bench`). Where that is not known the baseline is run first. An ``own`` run that the
+        system kills is not held against its program, nor is any failure on a card that no longer computes. With a
+        ``model`` nothing is trained: the task's evaluator measures that.
+
+        Raises:
+            CannotRunHere: the program brings packages that nobody allowed here, or that can't be installed.
+        """
+        task, source, bench = self.task, self.plan.source, self.bench
+        python, card = bench.python, card_of(bench.device)
+        before = None if card is None else read_card(card)
+        if (fault := fault_of_program(task, source)) is not None:
             outcome = JobOutcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
         else:
-            outcome = evaluate(task, plan.source, model, bench, _evaluator_seed(task, plan, None), cancelled)
-            outcome = msgspec.structs.replace(outcome, checkpoint=model)
-    if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
-        reason = f"{KILLED}: most likely the machine's memory was used up"
-        outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
-    device, speed = bench.device, {}
-    if card is not None:  # the next run begins on a free card, and a failure is judged on one
-        speed = conditions(before, wait_for_memory(card, before, _FREEING_SECONDS))
-    if outcome.status is RunStatus.OK or outcome.status in STOPPED:
-        device = device if outcome.has_used_card else PROCESSOR
-    elif fault := fault_of_card(device, bench.level, outcome.status):
-        reason = f"{fault}; the run ended so: {outcome.reason}"
-        outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
-    return msgspec.structs.replace(
-        outcome,
-        reason=outcome.reason[:REASON_CHARACTERS],
-        metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
-        device=device_name(device)[:TITLE_CHARACTERS],
-        environment=environment(python, device) | ({} if device == PROCESSOR else speed),
-    )
+            python = program_python(source, bench)
+            if model is None:
+                outcome = self._within_budget()
+            elif (fault := fault_of_artifact(task, model)) is not None:
+                outcome = JobOutcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
+            else:
+                outcome = evaluate(task, source, model, bench, self._evaluator_seed())
+                outcome = msgspec.structs.replace(outcome, checkpoint=model)
+        if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
+            reason = f"{KILLED}: most likely the machine's memory was used up"
+            outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
+        device, speed = bench.device, {}
+        if card is not None:  # the next run begins on a free card, and a failure is judged on one
+            speed = conditions(before, wait_for_memory(card, before, _FREEING_SECONDS))
+        if outcome.status is RunStatus.OK or outcome.status in STOPPED:
+            device = device if outcome.has_used_card else PROCESSOR
+        elif fault := fault_of_card(device, bench.level, outcome.status):
+            reason = f"{fault}; the run ended so: {outcome.reason}"
+            outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
+        return msgspec.structs.replace(
+            outcome,
+            reason=outcome.reason[:REASON_CHARACTERS],
+            metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
+            device=device_name(device)[:TITLE_CHARACTERS],
+            environment=environment(python, device) | ({} if device == PROCESSOR else speed),
+        )
 
+    def _within_budget(self) -> JobOutcome:
+        """The outcome of training and questions, with status over budget where they cost more than they may."""
+        task, bench, budget = self.task, self.bench, self.plan.budget
+        is_baseline = self.plan.source_digest == source_digest(task.baseline.decode())
+        baseline = None
+        if not is_baseline and is_metered(task):
+            baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget)
+        purse = purse_of(task, bench, baseline)
+        outcome = self.train(purse.training_limits(job_limits(task, bench.ceiling)))
+        purse.pay_training(outcome)
+        if outcome.status is RunStatus.OK:
+            outcome = self.with_number(outcome, purse)
+        if is_baseline and outcome.status is RunStatus.OK:
+            remember_cost(task, bench, budget, purse.cost)
+        if (judged := judge_cost(task, bench, budget, purse, outcome.status)) is None:
+            return outcome
+        status, reason = judged
+        return msgspec.structs.replace(outcome, status=status, reason=reason, value=None)
 
-def _within_budget(
-    task: Task,
-    plan: Plan,
-    bench: Bench,
-    world: World | None,
-    on_progress: Callable[[RunProgress], None] | None,
-    cancelled: Callable[[], bool] | None,
-) -> JobOutcome:
-    """The outcome of training and questions, with status over budget where they cost more than they may."""
-    is_baseline = plan.source_digest == source_digest(task.baseline.decode())
-    baseline = None
-    if not is_baseline and is_metered(task):
-        baseline = known_cost(task, bench, plan.budget) or _baseline_cost(task, bench, plan.budget, cancelled)
-    purse = purse_of(task, bench, baseline)
-    limits = purse.training_limits(job_limits(task, bench.ceiling))
-    outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
-    purse.pay_training(outcome)
-    if outcome.status is RunStatus.OK:
-        outcome = _with_number(task, plan, bench, outcome, world, purse, cancelled)
-    if is_baseline and outcome.status is RunStatus.OK:
-        remember_cost(task, bench, plan.budget, purse.cost)
-    if (judged := judge_cost(task, bench, plan.budget, purse, outcome.status, cancelled)) is None:
+    def train(self, limits: JobLimits) -> JobOutcome:
+        """Train the program in the sandbox, without judging what it cost or what it left.
+
+        Where it asks for a card, was given one and has computed on the processor, that is no run of it.
+        """
+        task, bench = self.task, self.bench
+        files = {**program_files(self.plan.source), **task.harness}
+        files = {name: text for name, text in files.items() if name not in task.hidden}
+        if task.evaluator is not None:
+            limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * MIB)
+        command = command_words(task.recipe.command)
+        with self._visible_data() as data:
+            job = Job(
+                files=files,
+                build=command_words(task.recipe.build),
+                command=command,
+                library=runs_library(command),
+                copied=tuple(files),
+                data=data,
+                foreign=bench.foreign,
+                mounts=tuple(
+                    Path(mount).expanduser() for name, mount in task.mounts.items() if not name.startswith(PLACE)
+                ),
+                inputs={place: path for place, path in sources(task).items() if place not in task.hidden},
+                limits=limits,
+                seed=self.plan.seed,
+                budget=self.plan.budget,
+                threads=bench.threads,
+                device=bench.device,
+                metric_source="stdout" if task.metric.source == "evaluator" else task.metric.source,
+                metric_name="" if task.evaluator else task.metric.name,  # of what it prints nothing is a measurement
+                checkpoint_to=bench.scratch,
+                python=program_python(self.plan.source, bench),
+                artifact=task.evaluator.artifact if task.evaluator else "",
+            )
+            outcome = execute(job, level=bench.level, on_progress=self.on_progress, cancelled=bench.cancelled)
+        if outcome.status in COMPUTED and (reason := left_card(bench.device, files.values(), outcome)):
+            return msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason, value=None)
         return outcome
-    status, reason = judged
-    return msgspec.structs.replace(outcome, status=status, reason=reason, value=None)
+
+    @contextmanager
+    def _visible_data(self) -> Iterator[Path | None]:
+        """What a program sees of the data; where the task has other worlds, only the content tells which it is."""
+        task, world = self.task, self.world
+        data = task_data(task, self.bench) if world is None or world.data is None else world.data
+        if data is not None and task.evaluation is not None and task.evaluation.world:
+            with copied(data, task.hidden, self.bench.data_cache) as folder:
+                yield folder
+        else:
+            yield without(data, task.hidden) if data is not None and task.hidden else data
+
+    def with_number(self, outcome: JobOutcome, purse: Purse) -> JobOutcome:
+        """The outcome of a training with the number of the referee or evaluator, where the task has one."""
+        if self.task.evaluation is not None:
+            return self._refereed(outcome, purse)
+        return outcome if self.task.evaluator is None else self._evaluated(outcome, purse)
+
+    def _refereed(self, outcome: JobOutcome, purse: Purse) -> JobOutcome:
+        """The outcome with the referee's number, or with why there is none."""
+        if outcome.checkpoint is None:
+            reason = "it left no checkpoint for the referee"
+            return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
+        task, bench, model = self.task, self.bench, Model(self.plan.source, outcome.checkpoint)
+        draw, challenges = os.urandom(32), OWN_CHALLENGES
+        if self.world is not None and self.world.text is not None:
+            text = self.world.text
+            examined = examine_on_new_text(task, model, bench, draw=draw, challenges=challenges, new=text, purse=purse)
+        else:
+            examined = examine(task, model, bench, draw=draw, challenges=challenges, purse=purse)
+        return msgspec.structs.replace(
+            outcome,
+            status=examined.status,
+            reason=examined.reason,
+            value=None if examined.value is None else round(examined.value, VALUE_DIGITS),
+            duration_ms=outcome.duration_ms + examined.duration_ms,
+            cpu_ms=outcome.cpu_ms + examined.cpu_ms,
+        )
+
+    def _evaluator_seed(self) -> int:
+        """The seed that the evaluator draws from. With ``fresh`` it is made here, after the program has ended."""
+        if self.world is not None:
+            return self.world.seed
+        assert self.task.evaluator is not None
+        return secrets.randbits(63) if self.task.evaluator.fresh else evaluation_seed(self.plan.seed)
+
+    def _evaluated(self, outcome: JobOutcome, purse: Purse) -> JobOutcome:
+        """The outcome with the number of the task's evaluator, or with why there is none."""
+        assert self.task.evaluator is not None
+        if outcome.checkpoint is None:
+            reason = f"it left no plain file {self.task.evaluator.artifact} in its working folder"
+            return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
+        seed = self._evaluator_seed()
+        evaluated = evaluate(self.task, self.plan.source, outcome.checkpoint, self.bench, seed, purse=purse)
+        return msgspec.structs.replace(
+            outcome,
+            status=evaluated.status,
+            reason=evaluated.reason,
+            value=evaluated.value,
+            metrics=evaluated.metrics,
+            log=outcome.log + EVALUATOR_MARK + evaluated.log,
+            duration_ms=outcome.duration_ms + evaluated.duration_ms,
+            cpu_ms=outcome.cpu_ms + evaluated.cpu_ms,
+        )
 
 
 def judge_cost(
-    task: Task,
-    bench: Bench,
-    budget: float,
-    purse: Purse,
-    status: RunStatus,
-    cancelled: Callable[[], bool] | None,
+    task: Task, bench: Bench, budget: float, purse: Purse, status: RunStatus
 ) -> tuple[RunStatus, str] | None:
     """What follows from what a run with this budget cost that ended so; None where it is within what it may.
 
@@ -210,7 +305,7 @@ def judge_cost(
     )
     if not is_stopped and not (status is RunStatus.OK and purse.is_over(baseline)):
         return None
-    baseline = _baseline_cost(task, bench, budget, cancelled) or baseline
+    baseline = _baseline_cost(task, bench, budget) or baseline
     if purse.is_over(baseline):
         return RunStatus.OVER_BUDGET, purse.sentence(baseline)
     if is_stopped:
@@ -219,170 +314,32 @@ def judge_cost(
     return None
 
 
-def question_purse(task: Task, bench: Bench, cancelled: Callable[[], bool] | None) -> Purse:
+def question_purse(task: Task, bench: Bench) -> Purse:
     """The purse of a model that is asked alone, trained elsewhere with the task's budget."""
     budget, baseline = float(task.budget.amount), None
     if is_metered(task):
-        baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget, cancelled)
+        baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget)
     return purse_of(task, bench, baseline, asked_alone=True)
 
 
-def _baseline_cost(task: Task, bench: Bench, budget: float, cancelled: Callable[[], bool] | None) -> Cost | None:
+def _baseline_cost(task: Task, bench: Bench, budget: float) -> Cost | None:
     """Run the baseline for its cost; None where it does not end well.
 
     Where its answers come to no number, runs are bounded by its training alone.
     """
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=budget)
-    own_bench, purse = bench.beside("baseline"), purse_of(task, bench)  # its checkpoint must not take another's place
-    outcome = trained(task, plan, own_bench, job_limits(task, bench.ceiling), None, None, cancelled)
+    # Its checkpoint must not take another's place.
+    experiment, purse = Experiment(task, plan, bench.beside("baseline")), purse_of(task, bench)
+    outcome = experiment.train(job_limits(task, bench.ceiling))
     if outcome.status is not RunStatus.OK:
         return None
     purse.pay_training(outcome)
-    evaluation = _with_number(task, plan, own_bench, outcome, None, purse, cancelled)
+    evaluation = experiment.with_number(outcome, purse)
     if evaluation.status is RunStatus.CANCELLED:
         return None
     cost = purse.cost if evaluation.status is RunStatus.OK else Cost(purse.cost.training_ms)
     remember_cost(task, bench, budget, cost)
     return cost
-
-
-def trained(
-    task: Task,
-    plan: Plan,
-    bench: Bench,
-    limits: JobLimits,
-    world: World | None,
-    on_progress: Callable[[RunProgress], None] | None,
-    cancelled: Callable[[], bool] | None,
-) -> JobOutcome:
-    """Train a plan's program in the sandbox, without judging what it cost or what it left.
-
-    Where it asks for a card, was given one and has computed on the processor, that is no run of it.
-    """
-    data = task_data(task, bench) if world is None or world.data is None else world.data
-    files = {**program_files(plan.source), **task.harness}
-    files = {name: text for name, text in files.items() if name not in task.hidden}
-    if task.evaluator is not None:
-        limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * MIB)
-    command = command_words(task.recipe.command)
-    job = Job(
-        files=files,
-        build=command_words(task.recipe.build),
-        command=command,
-        library=runs_library(command),
-        copied=tuple(files),
-        foreign=bench.foreign,
-        mounts=tuple(Path(mount).expanduser() for name, mount in task.mounts.items() if not name.startswith(PLACE)),
-        inputs={place: path for place, path in sources(task).items() if place not in task.hidden},
-        limits=limits,
-        seed=plan.seed,
-        budget=plan.budget,
-        threads=bench.threads,
-        device=bench.device,
-        metric_source="stdout" if task.metric.source == "evaluator" else task.metric.source,
-        metric_name="" if task.evaluator else task.metric.name,  # of what it prints then nothing is a measurement
-        checkpoint_to=bench.scratch,
-        python=program_python(plan.source, bench, cancelled),
-        artifact=task.evaluator.artifact if task.evaluator else "",
-    )
-    with _visible_data(task, bench, data) as visible:
-        outcome = execute(replace(job, data=visible), level=bench.level, on_progress=on_progress, cancelled=cancelled)
-    if outcome.status in COMPUTED and (reason := left_card(bench.device, files.values(), outcome)):
-        return msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason, value=None)
-    return outcome
-
-
-@contextmanager
-def _visible_data(task: Task, bench: Bench, data: Path | None) -> Iterator[Path | None]:
-    """What a program sees of the data; where the task has other worlds, nothing but the content tells which it is."""
-    if data is not None and task.evaluation is not None and task.evaluation.world:
-        with copied(data, task.hidden, bench.data_cache) as folder:
-            yield folder
-    else:
-        yield without(data, task.hidden) if data is not None and task.hidden else data
-
-
-def _with_number(
-    task: Task,
-    plan: Plan,
-    bench: Bench,
-    outcome: JobOutcome,
-    world: World | None,
-    purse: Purse,
-    cancelled: Callable[[], bool] | None,
-) -> JobOutcome:
-    """The outcome of a training with the number of the referee or evaluator, where the task has one."""
-    if task.evaluation is not None:
-        return _refereed(task, plan.source, bench, outcome, world, purse, cancelled)
-    if task.evaluator is not None:
-        return _evaluated(task, plan, bench, outcome, _evaluator_seed(task, plan, world), purse, cancelled)
-    return outcome
-
-
-def _refereed(
-    task: Task,
-    source: str,
-    bench: Bench,
-    outcome: JobOutcome,
-    world: World | None,
-    purse: Purse,
-    cancelled: Callable[[], bool] | None,
-) -> JobOutcome:
-    """The outcome with the referee's number, or with why there is none."""
-    if outcome.checkpoint is None:
-        reason = "it left no checkpoint for the referee"
-        return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
-    model = Model(source, outcome.checkpoint)
-    draw, challenges = os.urandom(32), OWN_CHALLENGES
-    if world is not None and world.text is not None:
-        examined = examine_on_new_text(
-            task, model, bench, draw=draw, challenges=challenges, new=world.text, purse=purse, cancelled=cancelled
-        )
-    else:
-        examined = examine(task, model, bench, draw=draw, challenges=challenges, purse=purse, cancelled=cancelled)
-    return msgspec.structs.replace(
-        outcome,
-        status=examined.status,
-        reason=examined.reason,
-        value=None if examined.value is None else round(examined.value, VALUE_DIGITS),
-        duration_ms=outcome.duration_ms + examined.duration_ms,
-        cpu_ms=outcome.cpu_ms + examined.cpu_ms,
-    )
-
-
-def _evaluator_seed(task: Task, plan: Plan, world: World | None) -> int:
-    """The seed that the evaluator draws from. With ``fresh`` it is made here, after the program has ended."""
-    if world is not None:
-        return world.seed
-    assert task.evaluator is not None
-    return secrets.randbits(63) if task.evaluator.fresh else evaluation_seed(plan.seed)
-
-
-def _evaluated(
-    task: Task,
-    plan: Plan,
-    bench: Bench,
-    outcome: JobOutcome,
-    seed: int,
-    purse: Purse,
-    cancelled: Callable[[], bool] | None,
-) -> JobOutcome:
-    """The outcome with the number of the task's evaluator, or with why there is none."""
-    assert task.evaluator is not None
-    if outcome.checkpoint is None:
-        reason = f"it left no plain file {task.evaluator.artifact} in its working folder"
-        return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
-    evaluated = evaluate(task, plan.source, outcome.checkpoint, bench, seed, cancelled, purse=purse)
-    return msgspec.structs.replace(
-        outcome,
-        status=evaluated.status,
-        reason=evaluated.reason,
-        value=evaluated.value,
-        metrics=evaluated.metrics,
-        log=outcome.log + EVALUATOR_MARK + evaluated.log,
-        duration_ms=outcome.duration_ms + evaluated.duration_ms,
-        cpu_ms=outcome.cpu_ms + evaluated.cpu_ms,
-    )
 
 
 def abandoned(reason: str) -> RunOutcome:

@@ -251,7 +251,7 @@ def task_python(
     return package_set.python(place, most, cancelled=cancelled)
 
 
-def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | None = None) -> Interpreter | None:
+def program_python(source: str, bench: Bench) -> Interpreter | None:
     """The Python that runs a program: the one with the packages that it brings, else that of its task.
 
     Raises:
@@ -264,7 +264,7 @@ def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | No
     if bench.environments is None or not (bench.may_install or package_set.is_installed(bench.environments)):
         hint = "autoresearch work TASK --allow-packages, or: autoresearch node config set work.allow_packages all"
         raise PackagesNotAllowed(package_set.name, len(packages), hint=hint)
-    return package_set.python(bench.environments, bench.may_install, cancelled=cancelled)
+    return package_set.python(bench.environments, bench.may_install, cancelled=bench.cancelled)
 
 
 def environment_folder(task: Task, place: Path) -> Path:

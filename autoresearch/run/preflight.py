@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ import msgspec
 from autoresearch.errors import CannotRunHere
 from autoresearch.run.bench import Bench, device_name, job_limits, missing_command, program_files
 from autoresearch.run.evaluating import evaluate
-from autoresearch.run.experiment import plan_as_it_stands, trained
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.failures import way_out
 from autoresearch.run.lacking import lacking_in_list, packages_of
 from autoresearch.run.proving import left_card
@@ -93,7 +93,6 @@ HOLDS_SECONDS = 24 * 3600
 def preflight(
     task: Task,
     bench: Bench,
-    cancelled: Callable[[], bool] | None = None,
     *,
     seconds: float = LONG_ENOUGH_SECONDS,
 ) -> JobOutcome | None:
@@ -121,14 +120,15 @@ def preflight(
         began = began or progress.step > 0 or progress.fraction > 0  # else it has only printed something
 
     def stopped() -> bool:
-        return began or (cancelled is not None and cancelled())
+        return began or bench.cancelled()
 
     limits = job_limits(task, bench.ceiling)
     limits = replace(limits, seconds=min(limits.seconds, seconds))
     plan = plan_as_it_stands(task, task.baseline.decode())
-    outcome = trained(task, plan, bench.beside("preflight"), limits, None, on_progress, stopped)
+    own_bench = replace(bench.beside("preflight"), cancelled=stopped)
+    outcome = Experiment(task, plan, own_bench, on_progress=on_progress).train(limits)
     if task.evaluator is not None and outcome.status is RunStatus.OK and outcome.checkpoint is not None:
-        outcome = evaluate(task, plan.source, outcome.checkpoint, bench, 0, cancelled)
+        outcome = evaluate(task, plan.source, outcome.checkpoint, bench, 0)
     if began and (reason := left_card(bench.device, (task.baseline, *task.harness.values()), outcome)):
         outcome, began = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason), False
     if began or outcome.status in STARTED:

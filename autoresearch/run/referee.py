@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from autoresearch.judging.statistics import is_honest
-from autoresearch.run.bench import ANSWERING, Purse
+from autoresearch.run.bench import ANSWERING, Bench, Purse
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, JobLimits, Level
-from autoresearch.run.sandbox.layout import Interpreter
+from autoresearch.run.sandbox.job import Job, JobLimits
 from autoresearch.words import RunStatus
 
 _MOST_TENSORS = 10_000
@@ -102,14 +101,9 @@ class Examinee:
     files: Mapping[str, bytes]
     checkpoint: Path
     values: int
-    level: Level
+    bench: Bench
     limits: JobLimits
-    scratch: Path
-    threads: int = 1
-    device: str = "cpu"
     shuffled: int | None = None
-    foreign: bool = True
-    python: Interpreter | None = None
     purse: Purse = field(default_factory=Purse)
 
 
@@ -147,7 +141,6 @@ def referee(
     draw: bytes,
     challenges: int,
     own: int | None = None,
-    cancelled: Callable[[], bool] | None = None,
 ) -> RefereeEvaluation:
     """Measure a model on documents; one position in each of ``challenges`` of them is asked again.
 
@@ -161,7 +154,7 @@ def referee(
         return _failed(RunStatus.INVALID, fault)
     count, length = documents.shape
     question = {"documents": count, "length": length, "vocabulary": vocabulary}
-    answer, first = _ask(examinee, question, documents, length, cancelled)
+    answer, first = _ask(examinee, question, documents, length)
     if isinstance(answer, RefereeEvaluation):
         return answer
     losses = answer.reshape(count, length).astype(np.float64)
@@ -173,7 +166,7 @@ def referee(
     rows, cuts = _positions(committed, count, length, min(challenges, count, _ANSWER_BYTES // (4 * vocabulary)))
     beginnings = _beginnings(documents, rows, cuts)
     question = {"documents": len(rows), "length": length, "vocabulary": vocabulary, "lengths": (cuts + 1).tolist()}
-    answer, second = _ask(examinee, question, beginnings, vocabulary, cancelled)
+    answer, second = _ask(examinee, question, beginnings, vocabulary)
     if isinstance(answer, RefereeEvaluation):
         return replace(answer, cpu_ms=first + second)
     counted = rows < (count if own is None else own)
@@ -184,7 +177,7 @@ def referee(
 
 
 def _ask(
-    examinee: Examinee, question: dict[str, object], rows: Tokens, width: int, cancelled: Callable[[], bool] | None
+    examinee: Examinee, question: dict[str, object], rows: Tokens, width: int
 ) -> tuple[NDArray[np.float32] | RefereeEvaluation, int]:
     """Put one question to the model in a sandbox of its own: its numbers, or why there are none; milliseconds.
 
@@ -197,22 +190,22 @@ def _ask(
         "question.json": json.dumps(question).encode(),
         "weights.safetensors": weights if examinee.shuffled is None else shuffled_weights(weights, examinee.shuffled),
     }
-    folder, answers = examinee.scratch / "answers", len(rows) * width
+    bench, folder, answers = examinee.bench, examinee.bench.scratch / "answers", len(rows) * width
     limits = examinee.purse.question_limits(examinee.limits, workload=len(rows), weight=ANSWERING)
     job = Job(
         files,
         text=rows.tobytes(),
-        foreign=examinee.foreign,
+        foreign=bench.foreign,
         entry=_ENTRY,
         copied=tuple(examinee.files),
         limits=replace(limits, checkpoint_bytes=4 * answers),
-        threads=examinee.threads,
-        device=examinee.device,
+        threads=bench.threads,
+        device=bench.device,
         metric_source="stdout",
         checkpoint_to=folder,
-        python=examinee.python,
+        python=bench.python,
     )
-    outcome = execute(job, level=examinee.level, cancelled=cancelled)
+    outcome = execute(job, level=bench.level, cancelled=bench.cancelled)
     examinee.purse.pay_question(outcome, workload=len(rows), weight=ANSWERING)
     if outcome.status is not RunStatus.OK:
         return _failed(outcome.status, outcome.reason, outcome.cpu_ms), outcome.cpu_ms

@@ -20,7 +20,7 @@ from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.checking import VerificationPlan, Verified, carry_out_check
 from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.run.evaluating import Model
-from autoresearch.run.experiment import REASON_CHARACTERS, Plan, measure
+from autoresearch.run.experiment import REASON_CHARACTERS, Experiment, Plan
 from autoresearch.run.folder import (
     CHECKPOINT,
     LOG,
@@ -32,7 +32,6 @@ from autoresearch.run.folder import (
     RunReply,
     RunRequest,
     fault_of,
-    new_run,
     run_folder,
     write_outcome,
     write_request,
@@ -111,26 +110,25 @@ def make_bench(
         python=python,
         environments=place.environments,
         may_install=conditions.programs_may_install,
+        cancelled=cancelled,
     )
 
 
-def make_ready(
+def make_bench_with_data(
     task: Task,
     conditions: Conditions,
     place: RunSite,
     scratch: Path,
     *,
-    is_tried: bool = True,
     on_stage: Callable[[Why], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Bench:
-    """The same with the task's data; with ``is_tried``, once a day, its baseline takes its first step.
+    """The same with the task's data.
 
     Raises what :func:`make_bench` raises, and Refused where the task's limits are above the ceiling.
     """
     bench = make_bench(task, conditions, place, scratch, on_stage=on_stage, cancelled=cancelled)
-    if is_tried:
-        check_card(task, [bench.device])
+    check_card(task, [bench.device])
     on_stage(Why.PREPARING_DATA)
     if conditions.recheck:
         forget_runs(task, bench)
@@ -140,25 +138,35 @@ def make_ready(
         raise
     except AutoresearchError as error:
         raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
-    if is_tried:
-        preflight(task, bench, cancelled)
+    return bench
+
+
+def make_ready(
+    task: Task,
+    conditions: Conditions,
+    place: RunSite,
+    scratch: Path,
+    *,
+    on_stage: Callable[[Why], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Bench:
+    """The same, and once a day the task's baseline takes its first step. Raises what that raises."""
+    bench = make_bench_with_data(task, conditions, place, scratch, on_stage=on_stage, cancelled=cancelled)
+    preflight(task, bench)
     return bench
 
 
 @contextmanager
-def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
-    plan: Plan,
-    task: Task,
-    conditions: Conditions,
+def run_here(
+    request: RunRequest,
     place: RunSite,
     spool: Path,
     *,
     model: Callable[[Path], None] | None = None,
     ready: Callable[[Task, Conditions, RunSite, Path], Bench] = make_ready,
     on_progress: Callable[[RunProgress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Path, RunReply]]:
-    """Carry out a plan in this process: its folder, which is gone afterwards, and how it ended.
+    """Carry out a request in this process: its folder, which is gone afterwards, and how it ended.
 
     ``model`` writes what the program has learned into a file: then that is measured, and nothing is trained.
 
@@ -168,9 +176,8 @@ def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
     for swept in (None, spool, place.task_data):
         sweep(swept)
     with scratch_folder(spool) as scratch:
-        bench = ready(task, conditions, place, scratch.folder)
-        folder = run_folder(scratch.folder, new_run("run"))
-        request = RunRequest(run=folder.name, task=task, conditions=conditions, plan=plan, has_model=model is not None)
+        bench = ready(request.task, request.conditions, place, scratch.folder)
+        folder = run_folder(scratch.folder, request.run)
         write_request(folder, request)
         if model is not None:
             model(folder / MODEL)
@@ -182,7 +189,7 @@ def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
                 place.level,
                 lambda work, _: replace(bench, scratch=work),
                 on_progress=on_progress,
-                cancelled=cancelled,
+                cancelled=bench.cancelled,
             ),
         )
 
@@ -212,12 +219,12 @@ def carry_out(
 
     try:
         work.mkdir()
-        bench = ready(work, events)
+        bench = replace(ready(work, events), cancelled=cancelled)
         if request.plan is not None:
-            ended = _experiment(folder, request, request.plan, bench, tell, cancelled)
+            ended = _experiment(folder, request, request.plan, bench, tell)
         else:
             assert request.check is not None, "a request has a plan or a check"
-            ended = _check(folder, request, request.check, bench, tell, cancelled)
+            ended = _check(folder, request, request.check, bench, tell)
     except AutoresearchError as error:
         ended = RunReply(run=request.run, level=int(level), fault=fault_of(error), cancelled=cancelled())
     except Exception:  # noqa: BLE001 - the edge of a run: it has an outcome, with the traceback
@@ -236,18 +243,17 @@ def _experiment(
     plan: Plan,
     bench: Bench,
     on_progress: Callable[[RunProgress], None],
-    cancelled: Callable[[], bool],
 ) -> RunReply:
     model = folder / MODEL if request.has_model else None
-    outcome = measure(request.task, plan, bench, model=model, own=True, on_progress=on_progress, cancelled=cancelled)
-    if cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job, the program's too
+    outcome = Experiment(request.task, plan, bench, on_progress=on_progress).measure(model=model, own=True)
+    if bench.cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job
         outcome = msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=_STOPPED)
     if outcome.status is RunStatus.OK:
         remember_run(request.task, bench)
     (folder / LOG).write_bytes(outcome.log)
     if outcome.checkpoint is not None:
         outcome.checkpoint.rename(folder / CHECKPOINT)
-    return RunReply(run=request.run, level=int(bench.level), outcome=as_record(outcome), cancelled=cancelled())
+    return RunReply(run=request.run, level=int(bench.level), outcome=as_record(outcome), cancelled=bench.cancelled())
 
 
 def as_record(outcome: JobOutcome) -> RunOutcome:
@@ -261,7 +267,6 @@ def _check(
     check: VerificationPlan,
     bench: Bench,
     on_progress: Callable[[RunProgress], None],
-    cancelled: Callable[[], bool],
 ) -> RunReply:
     verified: Verified = carry_out_check(
         check,
@@ -270,13 +275,12 @@ def _check(
         model=_model(check.source, check.checkpoint, folder / MODEL),
         parent=_model(check.parent_source, check.parent_checkpoint, folder / PARENT_MODEL),
         on_progress=lambda fraction, step: on_progress(msgspec.structs.replace(step, fraction=fraction)),
-        cancelled=cancelled,
     )
-    if cancelled() and verified.verdict == "fail":
+    if bench.cancelled() and verified.verdict == "fail":
         verified = msgspec.structs.replace(verified, verdict="error", reason=_STOPPED)
     elif verified.verdict == "fail" and (fault := fault_of_card(bench.device, bench.level)):
         verified = msgspec.structs.replace(verified, verdict="error", reason=f"{fault}; {verified.reason}")
-    stopped = verified.verdict == "error" and cancelled()
+    stopped = verified.verdict == "error" and bench.cancelled()
     return RunReply(run=request.run, level=int(bench.level), verified=verified, cancelled=stopped)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.errors import AutoresearchError
-from autoresearch.run.bench import Bench, job_limits, task_data
+from autoresearch.run.bench import Bench, preparer, task_data
 from autoresearch.run.data import MOST_TEXT_BYTES, write_fresh, write_world
 from autoresearch.task.model import Task
 
@@ -67,16 +67,7 @@ def new_text(task: Task, seed: int, bench: Bench, *, own: int) -> NewText:
         AutoresearchError: it fails, or writes something else than the task says.
     """
     names = (_FRESH, _FRESH_BITS, _TEXT_BITS)
-    made = write_fresh(
-        task.harness,
-        names,
-        seed,
-        bench.scratch,
-        level=bench.level,
-        limits=job_limits(task, bench.ceiling),
-        foreign=bench.foreign,
-        python=bench.python,
-    )
+    made = write_fresh(preparer(task, bench), names, seed, bench.scratch)
     if _FRESH not in made:
         raise AutoresearchError("the task's prepare.py wrote no fresh.bin", hint=_AUTHORS)
     documents = _documents(task, _FRESH, made[_FRESH])
@@ -106,17 +97,7 @@ def drawn_world(task: Task, seed: int, bench: Bench) -> World | None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o755)
     data = folder / "data"
-    write_world(
-        task.harness,
-        task.data,
-        _WORLD_BITS,
-        seed,
-        data,
-        level=bench.level,
-        limits=job_limits(task, bench.ceiling),
-        foreign=bench.foreign,
-        python=bench.python,
-    )
+    write_world(preparer(task, bench), task.data, _WORLD_BITS, seed, data)
     documents = _documents(task, evaluation.text, _whole(data / evaluation.text))
     bits, floor = data / _WORLD_BITS, task.metric.floor
     if not bits.exists():

@@ -9,7 +9,7 @@ import pytest
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.errors import UsageError
 from autoresearch.run.bench import Bench
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task
@@ -28,7 +28,7 @@ def bench(level: object, tmp_path: Path) -> Bench:  # noqa: F811 - the fixture o
 def measured(tmp_path: Path, bench: Bench, program: str) -> JobOutcome:
     """A program on the task whose baseline is the honest one."""
     task = load_task(evaluated_task(tmp_path / "fit"))
-    return measure(task, plan_as_it_stands(task, program), bench, own=True)
+    return Experiment(task, plan_as_it_stands(task, program), bench).measure(own=True)
 
 
 def honest(tmp_path: Path, bench: Bench) -> float:
@@ -87,7 +87,7 @@ def test_a_program_that_works_out_the_evaluator_s_seed_gains_nothing_with_fresh(
     values = {}
     for fresh in (False, True):
         task = load_task(evaluated_task(tmp_path / str(int(fresh)), FORESEEING, evaluator=TOSSES, fresh=fresh))
-        values[fresh] = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True).value
+        values[fresh] = Experiment(task, plan_as_it_stands(task, FORESEEING), bench).measure(own=True).value
 
     assert values[False] == 1.0
     assert values[True] is not None

@@ -13,7 +13,7 @@ from autoresearch.judging.committee import seeds, text_seeds
 from autoresearch.judging.statistics import Findings, passes
 from autoresearch.run.bench import Bench
 from autoresearch.run.checking import Verified
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.texts import drawn_world
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
@@ -130,6 +130,6 @@ def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Benc
     found = carried_out(check_of(short, child, stage="replicate", seeds=drawn, parent_source=TRAIN), short, here)
 
     plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=drawn[0])
-    again = measure(short, plan, here, world=drawn_world(short, text_seeds(output, 1)[0], here))
+    again = Experiment(short, plan, here, world=drawn_world(short, text_seeds(output, 1)[0], here)).measure()
     assert (found.verdict, len(found.parent_values)) == ("pass", 1), found.reason
     assert found.values == [again.value] != found.parent_values

@@ -12,7 +12,7 @@ from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench
 from autoresearch.run.checking import Verified
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from tests.cli.programs import FIT, FORESEEING, TOSSES, evaluated_task
@@ -38,7 +38,7 @@ def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more
 
 
 def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench) -> None:
-    value = measure(task, plan_as_it_stands(task, FIT), bench, own=True)
+    value = Experiment(task, plan_as_it_stands(task, FIT), bench).measure(own=True)
     found = checked(task, bench, FIT, value.checkpoint)
 
     assert (found.verdict, found.value, found.metrics) == ("pass", value.value, {"evaluated": 1.0})
@@ -48,7 +48,7 @@ def test_with_fresh_a_verifier_s_seed_follows_from_its_proof_and_not_from_the_ru
     found: dict[tuple[bool, int], float | None] = {}
     for fresh in (False, True):
         task = load_task(evaluated_task(tmp_path / str(int(fresh)), FORESEEING, evaluator=TOSSES, fresh=fresh))
-        outcome = measure(task, plan_as_it_stands(task, FORESEEING), bench, own=True)
+        outcome = Experiment(task, plan_as_it_stands(task, FORESEEING), bench).measure(own=True)
         for seed in (99, 100):
             done = checked(task, bench, FORESEEING, outcome.checkpoint, seeds=[seed])
             assert (done.verdict, done.metrics) == ("pass", {"evaluated": 1.0, "standard_error": 0.05})
@@ -89,4 +89,4 @@ def test_a_pair_is_measured_with_a_seed_that_no_program_knows(task: Task, bench:
     assert all(child > parent for parent, child in zip(pairs.parent_values, pairs.values, strict=True))
     here = replace(bench, scratch=bench.scratch / "known")
     plans = [msgspec.structs.replace(plan_as_it_stands(task, CHILD), seed=seed) for seed in drawn]
-    assert [measure(task, plan, here, own=True).value for plan in plans] != pairs.values
+    assert [Experiment(task, plan, here).measure(own=True).value for plan in plans] != pairs.values

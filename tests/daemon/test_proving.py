@@ -22,7 +22,7 @@ from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.run.bench import Bench
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import create_identity
@@ -167,7 +167,7 @@ def trained(tmp_path: Path) -> Trained:
     task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
     (tmp_path / "bench").mkdir()
     bench = Bench(best_level(), 1, "cpu", tmp_path / "cache", tmp_path / "bench")
-    outcome = measure(task, plan_as_it_stands(task, task.baseline.decode()), bench)
+    outcome = Experiment(task, plan_as_it_stands(task, task.baseline.decode()), bench).measure()
     assert outcome.checkpoint is not None
     assert outcome.value is not None
     return Trained(task, bench, outcome.checkpoint.rename(tmp_path / "model.safetensors"), outcome.value)

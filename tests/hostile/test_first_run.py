@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.run.bench import Bench, known_cost
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from autoresearch.words import RunStatus
@@ -25,10 +25,10 @@ def test_a_first_run_that_trains_on_is_over_budget(tmp_path: Path, own: bool) ->
     plan = plan_as_it_stands(task, TRAINS_ON)
     assert known_cost(task, bench, plan.budget) is None
 
-    found = measure(task, plan, bench, own=own)
+    found = Experiment(task, plan, bench).measure(own=own)
 
     assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
     assert "the baseline takes" in found.reason
     assert known_cost(task, bench, plan.budget) is not None
     honest = plan_as_it_stands(task, FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6"))
-    assert measure(task, honest, bench, own=own).status is RunStatus.OK
+    assert Experiment(task, honest, bench).measure(own=own).status is RunStatus.OK

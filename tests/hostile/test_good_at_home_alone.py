@@ -17,7 +17,7 @@ from autoresearch.judging.states import REPLICATE
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Verification
 from autoresearch.run.bench import Bench, job_limits, task_data
-from autoresearch.run.experiment import measure, plan_as_it_stands, trained
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.texts import World, drawn_world
 from autoresearch.task.model import Task
@@ -72,7 +72,7 @@ def facts(task: Task, bench: Bench, world: World | None) -> dict[str, object]:
     """What the program sees, the random name of a folder put aside; its files are as old as the run."""
     began = time.time()
     plan, limits = plan_as_it_stands(task, LOOKING), job_limits(task, bench.ceiling)
-    outcome = trained(task, plan, bench, limits, world, None, None)
+    outcome = Experiment(task, plan, bench, world).train(limits)
     seen = json.loads(re.sub(r"autoresearch-scratch-\w+", "RANDOM", outcome.log.decode()))
     times = {name: seen.pop(name) for name in list(seen) if name.startswith("times of")}
     assert len(times) == len(task.data)  # the folder, and all files but the hidden one
@@ -136,7 +136,7 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tm
     task = small_task()
     task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 50))
     parent = spoiled_elsewhere(task, bench)
-    at_home = [measure(task, plan_as_it_stands(task, source), bench).value for source in (TRAIN, parent)]
+    at_home = [Experiment(task, plan_as_it_stands(task, source), bench).measure().value for source in (TRAIN, parent)]
     assert at_home[0] is not None
     assert at_home[1] == pytest.approx(at_home[0], abs=0.02)  # as good as the baseline
 

@@ -13,7 +13,7 @@ from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench, known_cost
 from autoresearch.run.checking import Verified
 from autoresearch.run.evaluating import Model, examine
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
@@ -73,7 +73,7 @@ def bench(tmp_path: Path, once: Once) -> Bench:
 
 def run(task: Task, source: str, bench: Bench, **how: bool) -> JobOutcome:
     bench.scratch.mkdir(exist_ok=True)
-    return measure(task, plan_as_it_stands(task, source), bench, **how)
+    return Experiment(task, plan_as_it_stands(task, source), bench).measure(**how)
 
 
 def check(task: Task, source: str, bench: Bench, stage: str, model: Path | None, **more: object) -> Verified:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autoresearch.ask.show import show_answer
 from autoresearch.judging.committee import VerificationRules
-from autoresearch.judging.states import EVALUATE, REPLICATE, Report, judge
+from autoresearch.judging.states import EVALUATE, REPLICATE, Report, Terms, judge
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.standing.queries import leaderboard
 from autoresearch.words import RunState
@@ -42,11 +42,9 @@ def test_every_sentence_follows_from_the_evidence(
     if state_only or not has_parent:
         reports = [report for report in reports if report.stage == EVALUATE]
     rules = VerificationRules(least=3)
-    found = judge(reports, author=AUTHOR, voters=5, rules=rules, noise=noise, minimum_effect=0.0, state_only=state_only)
-    missing = missing_sentence(
-        found, voters=5, rules=rules, noise=noise, exact=False,
-        has_parent=has_parent, pairs_only=False, state_only=state_only,
-    )  # fmt: skip
+    terms = Terms(5, rules, noise, state_only=state_only)
+    found = judge(reports, terms, author=AUTHOR, minimum_effect=0.0)
+    missing = missing_sentence(found, terms, has_parent=has_parent)
     evidence = found.evidence._replace(uncounted=uncounted)
     sentence = verdict_sentence(found._replace(evidence=evidence), missing=missing)
     counting = {report.voter for report in reports if report.attested and report.voter != AUTHOR}

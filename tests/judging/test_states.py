@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.judging.committee import VerificationRules
-from autoresearch.judging.states import ERROR, EVALUATE, REPLICATE, UNAVAILABLE, Judgement, Lineage, Report, judge
+from autoresearch.judging.states import (
+    ERROR,
+    EVALUATE,
+    REPLICATE,
+    UNAVAILABLE,
+    Judgement,
+    Lineage,
+    Report,
+    Terms,
+    judge,
+)
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
 
 AUTHOR = b"author"
@@ -27,8 +37,9 @@ def pairs(who: int, *improvements: float, number: int = 0) -> Report:
 
 
 def word(*reports: Report, voters: int = 5, **known: object) -> Judgement:
-    given = {"noise": NOISE, "minimum_effect": 0.0} | known
-    return judge(reports, author=AUTHOR, voters=voters, rules=RULES, **given)  # type: ignore[arg-type]
+    options = {"noise": NOISE, "minimum_effect": 0.0} | known
+    terms = Terms(voters, RULES, **{name: options.pop(name) for name in Terms._fields if name in options})
+    return judge(reports, terms, author=AUTHOR, **options)  # type: ignore[arg-type]
 
 
 QUORUM = (says(1), says(2), says(3))

@@ -11,7 +11,7 @@ from autoresearch.project.components.finding import gym_offer, shipped_offer
 from autoresearch.project.learned import pack_learned
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import evaluate
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome, Level
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
@@ -184,7 +184,7 @@ def test_an_agent_is_trained_and_its_state_measured_in_other_episodes(tmp_path: 
     made, program = task(tmp_path / "task", harness, {"agent.ini": ini, **files})
     bench = Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
 
-    found = outcome = measure(made, plan_as_it_stands(made, program), bench, own=True)
+    found = outcome = Experiment(made, plan_as_it_stands(made, program), bench).measure(own=True)
 
     assert (found.status, found.value) == (RunStatus.OK, -9.0), found.reason
     assert found.curve[0] < -9.0

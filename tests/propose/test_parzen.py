@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, space_of
-from autoresearch.propose.search.moves import Sample, SearchSettings, anywhere, next_move
+from autoresearch.propose.search.moves import Sample, SearchHistory, SearchSettings, anywhere, next_move
 from autoresearch.propose.search.parzen import Density
 from tests.propose.conftest import past
 
@@ -30,7 +30,8 @@ def moves(working: list[Sample], count: int = 40) -> list[Genome]:
     always, claimed = SearchSettings(dense_share=1.0, random_share=0.0), [SPACE.default()]
     ranked = sorted(working, key=lambda one: one.score)
     made = (
-        next_move(SPACE, ranked, [], claimed, Draws(b"dense", bytes([i])), lambda _: True, always) for i in range(count)
+        next_move(SPACE, SearchHistory(ranked, [], claimed), Draws(b"dense", bytes([i])), lambda _: True, always)
+        for i in range(count)
     )
     return [move.genome for move in made if move is not None]
 

@@ -34,5 +34,4 @@ def carried_out(check: VerificationPlan, task: Task, bench: Bench, model: Path |
         model=None if model is None else Model(check.source, model),
         parent=None,
         on_progress=lambda *_: None,
-        cancelled=lambda: False,
     )

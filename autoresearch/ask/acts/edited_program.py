@@ -24,7 +24,7 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan, again, plan_as_it_stands
-from autoresearch.run.folder import Conditions, checkpoint_of, log_of
+from autoresearch.run.folder import Conditions, RunRequest, checkpoint_of, log_of, new_run
 from autoresearch.run.packages import are_allowed, may_install
 from autoresearch.run.runner import RunSite, outcome_of, run_here
 from autoresearch.run.sandbox.capture import RunProgress
@@ -218,7 +218,8 @@ def run_once(
             programs_may_install=are_allowed([plan.source], paths, work),
         )
         place = RunSite(level, paths.task_data, paths.environments, paths.allowed)
-        with run_here(plan, task, conditions, place, paths.spool, on_progress=tell) as (folder, ended):
+        request = RunRequest(run=new_run("run"), task=task, conditions=conditions, plan=plan)
+        with run_here(request, place, paths.spool, on_progress=tell) as (folder, ended):
             notebook.publish_task(task, now_ms())
             published = notebook.publish_run(
                 plan, outcome_of(ended), now_ms(), log=log_of(folder), checkpoint=checkpoint_of(folder)

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -173,7 +174,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     from autoresearch.run.bench import Ceiling, missing_command
     from autoresearch.run.consent import allow_reaches, reaches_of
     from autoresearch.run.experiment import again, plan_as_it_stands
-    from autoresearch.run.folder import Conditions, log_of
+    from autoresearch.run.folder import Conditions, RunRequest, log_of, new_run
     from autoresearch.run.lacking import lacks_packages
     from autoresearch.run.runner import RunSite, make_bench, outcome_of, run_here
     from autoresearch.run.sandbox.job import Level
@@ -197,11 +198,9 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as scratch:  # what is learnt of a draft is of no use to a task
         place = RunSite(level, Path(scratch), paths.environments, paths.allowed)
-        cancelled = _saying_so(look.context)
-        with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
-            folder,
-            ended,
-        ):
+        ready = partial(make_bench, cancelled=_saying_so(look.context))
+        request = RunRequest(run=new_run("run"), task=task, conditions=conditions, plan=plan)
+        with run_here(request, place, paths.spool, ready=ready) as (folder, ended):
             outcome, text = outcome_of(ended), log_of(folder).decode("utf-8", "replace")
     printed = Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
     if outcome.status == RunStatus.TIMED_OUT:

@@ -194,6 +194,6 @@ def will_count(log: Log, run: bytes, job: VerificationJob, device: bytes, now_ms
     record = log.records.get(run)
     if not is_counted(log, record, device, now_ms):
         return "this network attests nobody, so the result does not count: it is for you only"
-    if not is_drawn(log, record, device, now_ms, ecvrf.output(job.proof), job.stage, job.round):
+    if not is_drawn(log, record, device, now_ms, ecvrf.output(job.proof), (job.stage, job.round)):
         return "this node is not drawn for this run, so the result does not count; more are drawn while none reports"
     return ""

@@ -124,7 +124,7 @@ def _part(
     if not is_counted(log, run, device, now_ms):
         return VerifierPart.UNCOUNTED
     output = ecvrf.output(make_job(run.id, *question, seed).proof)
-    return VerifierPart.DRAWN if is_drawn(log, run, device, now_ms, output, *question) else VerifierPart.NOT_DRAWN
+    return VerifierPart.DRAWN if is_drawn(log, run, device, now_ms, output, question) else VerifierPart.NOT_DRAWN
 
 
 @in_snapshot
@@ -204,7 +204,7 @@ def job_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) ->
         if sum(now_ms - at < patience_ms for at in waiting.values()) >= awaited:
             continue  # enough others are about to reveal
         job = make_job(run_id, stage, number, seed)
-        if is_drawn(log, run, device, now_ms, ecvrf.output(job.proof), stage, number):
+        if is_drawn(log, run, device, now_ms, ecvrf.output(job.proof), (stage, number)):
             return job
     return None
 

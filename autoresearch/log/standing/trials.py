@@ -45,6 +45,14 @@ class Trial(NamedTuple):
     preferred: float | None
 
 
+class Extent(NamedTuple):
+    """How many of the best programs, of the newest runs and of a sample of runs are read."""
+
+    best: int = BEST
+    newest: int = NEWEST
+    sample: int = SAMPLE
+
+
 @in_snapshot
 def trials(
     log: Log,
@@ -53,19 +61,17 @@ def trials(
     *,
     device: bytes,
     always: Collection[bytes] = (),
-    best: int = BEST,
-    newest: int = NEWEST,
-    sample: int = SAMPLE,
+    extent: Extent = Extent(),
 ) -> list[Trial]:
     """The runs on a task, the oldest first, as ``device`` may use them, without those that a person here hides.
 
     No tier is above the preferred run's.
 
-    Of a task with more runs than ``best``, ``newest`` and ``sample`` together, only those of so many best programs, of
+    Of a task with more runs than ``extent`` names together, only those of so many best programs, of
     the verified ones, of the programs of so many newest runs and of a sample of runs, and of those that ``always``
     names by their source digests. Without the sample the search would take what it sees for all that there is.
     """
-    leads = next_base(log, task, context)
+    leads, (best, newest, sample) = next_base(log, task, context), extent
     if log.runs.has_more(task, best + newest + sample):
         came = log.runs.newest_attested(task, newest, own=sorted(context.mine), ended=True)
         some = {*came, *_sample(log, task, context, sample)}

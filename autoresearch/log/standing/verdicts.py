@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from autoresearch.judging.committee import network_rules
-from autoresearch.judging.states import Judgement
+from autoresearch.judging.states import Judgement, Terms
 from autoresearch.judging.statistics import contradicts, student
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
@@ -48,13 +48,15 @@ def verdict(log: Log, run: Record) -> str:
         rules = log.tasks.rules(body.task)
         missing = missing_sentence(
             judged,
-            voters=voters_at(log, run),
-            rules=network_rules(log.network),
-            noise=rules.noise if rules else 0.0,
-            exact=is_exact(log, body.task),
+            Terms(
+                voters_at(log, run),
+                network_rules(log.network),
+                noise=rules.noise if rules else 0.0,
+                pairs_only=is_pairs_only(log, body),
+                state_only=is_state_only(body),
+                exact=is_exact(log, body.task),
+            ),
             has_parent=body.parent is not None,
-            pairs_only=is_pairs_only(log, body),
-            state_only=is_state_only(body),
         )
     return verdict_sentence(judged, missing=missing)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
+from typing import NamedTuple
 
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
 from autoresearch.judging.states import (
@@ -20,6 +21,7 @@ from autoresearch.judging.states import (
     Judgement,
     Lineage,
     Report,
+    Terms,
     in_time,
     judge,
 )
@@ -83,14 +85,16 @@ def judge_reports(log: Tables, run: Record, reports: Sequence[Report]) -> Judgem
     author = roster_of(log).voter(run.author, run.time).voter
     judged = judge(
         reports,
+        Terms(
+            voters_at(log, run) if reports else 0,  # counting them all takes its time
+            network_rules(log.network),
+            noise,
+            pairs_only=is_pairs_only(log, body),
+            state_only=is_state_only(body),
+            exact=is_exact(log, body.task),
+        ),
         author=author,
-        voters=voters_at(log, run) if reports else 0,  # counting them all takes its time
-        rules=network_rules(log.network),
-        noise=noise,
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
-        pairs_only=is_pairs_only(log, body),
-        state_only=is_state_only(body),
-        exact=is_exact(log, body.task),
         lineage=Lineage(
             claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
             parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
@@ -125,10 +129,8 @@ def _number_of_parent(log: Tables, run: Run, rules: TaskRules | None) -> float |
         return None  # its number says what it learned elsewhere, not what its program learns in a pair
     judged = judge(
         [report for _, report in counted_reports(log, parent)],
+        Terms(voters_at(log, parent), network_rules(log.network), rules.noise if rules else 0.0),
         author=roster_of(log).voter(parent.author, parent.time).voter,
-        voters=voters_at(log, parent),
-        rules=network_rules(log.network),
-        noise=rules.noise if rules else 0.0,
         minimum_effect=0.0,
     )
     claim = None if parent.body.value is None else log.tasks.sign(run.task) * parent.body.value
@@ -204,15 +206,14 @@ def pending(log: Tables, run: Record, stage: str, number: int) -> dict[bytes, in
 
 def committed(log: Tables, run: Record, stage: str, number: int) -> list[CommitmentRow]:
     """The commitments on a run, for a stage and a round, of drawn voters whose verifications count."""
-    author, asked_ms = roster_of(log).voter(run.author, run.time).voter, _asked_ms(log, run, stage)
-    stalled_ms = _stalled_ms(log, run, stage, number)
+    author, committee = roster_of(log).voter(run.author, run.time).voter, _committee(log, run, stage, number)
     return [
         row
         for row in log.verifications.commitments(run.id)
         if row.output is not None
         and (row.stage, row.round) == (stage, number)
         and is_counted(log, run, row.author, row.time, seq=row.seq)
-        and _is_drawn(log, run, row.author, row.time, row.output, number, asked_ms, stalled_ms)
+        and _is_drawn(log, run, row.author, row.time, row.output, committee)
         and roster_of(log).voter(row.author, row.time).voter != author
     ]
 
@@ -290,8 +291,8 @@ def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator
         record = log.records.get(row.id)
         check = record.body
         assert isinstance(check, Verification)
-        until_ms = stalled_ms.get(check.round)
-        if not _is_drawn(log, run, record.author, record.time, output, check.round, asked_ms, until_ms):
+        committee = _Committee(check.round, asked_ms, stalled_ms.get(check.round))
+        if not _is_drawn(log, run, record.author, record.time, output, committee):
             continue
         obstacle = check.verdict if check.verdict in (ERROR, UNAVAILABLE) else ""
         # An obstacle reveals nothing that others could repeat, so nobody has to commit to it.
@@ -465,10 +466,21 @@ def _pairs_asked_ms(log: Tables, run: Record, reports: Iterable[Report]) -> int:
     return min((times_ms[quorum - 1] for times_ms in rounds if len(times_ms) >= quorum), default=run.time)
 
 
-def is_drawn(log: Tables, run: Record, device: bytes, time_ms: int, output: bytes, stage: str, number: int) -> bool:
+def is_drawn(log: Tables, run: Record, device: bytes, time_ms: int, output: bytes, question: tuple[str, int]) -> bool:
     """Whether a device with the VRF output ``output`` was drawn by this time for a stage and round of a run."""
-    asked_ms, stalled_ms = _asked_ms(log, run, stage), _stalled_ms(log, run, stage, number)
-    return _is_drawn(log, run, device, time_ms, output, number, asked_ms, stalled_ms)
+    return _is_drawn(log, run, device, time_ms, output, _committee(log, run, *question))
+
+
+class _Committee(NamedTuple):
+    """Who is drawn for a round grows from ``asked_ms`` until ``stalled_ms``; None: without an end."""
+
+    round: int
+    asked_ms: int
+    stalled_ms: int | None
+
+
+def _committee(log: Tables, run: Record, stage: str, number: int) -> _Committee:
+    return _Committee(number, _asked_ms(log, run, stage), _stalled_ms(log, run, stage, number))
 
 
 def _asked_ms(log: Tables, run: Record, stage: str) -> int:
@@ -495,22 +507,13 @@ def _stalled_ms(log: Tables, run: Record, stage: str, number: int) -> int | None
     return times_ms[awaited - 1] if len(times_ms) >= awaited else None
 
 
-def _is_drawn(
-    log: Tables,
-    run: Record,
-    device: bytes,
-    time_ms: int,
-    output: bytes,
-    number: int,
-    asked_ms: int,
-    stalled_ms: int | None,
-) -> bool:
+def _is_drawn(log: Tables, run: Record, device: bytes, time_ms: int, output: bytes, committee: _Committee) -> bool:
     roster, rules = roster_of(log), network_rules(log.network)
     root = roster.voter(device, time_ms).root
-    until_ms = time_ms if stalled_ms is None else min(time_ms, stalled_ms)
+    until_ms = time_ms if committee.stalled_ms is None else min(time_ms, committee.stalled_ms)
     return is_chosen(
         output,
-        chosen=expected(rules, number, until_ms - asked_ms),
+        chosen=expected(rules, committee.round, until_ms - committee.asked_ms),
         voters=voters_at(log, run),
         devices=len(roster.devices(root, run.time)),
         rules=rules,

@@ -256,27 +256,36 @@ class ServiceEnded(msgspec.Struct, frozen=True):
     run: LocalRun | None
 
 
-def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
+@dataclass(frozen=True, slots=True)
+class ServiceChoices:
+    """What a person chose for a service. Left out: the usual component of its kind, under its own name.
+
+    With ``key_file`` clients need a key: those of the file and of ``clients`` are accepted, and those in the file
+    ``own_machines``, which the daemon keeps.
+    """
+
+    kind: str
+    component_type: str = ""
+    component: str = ""
+    name: str = ""
+    address: str = LOOPBACK
+    port: int = 0
+    key_file: Path | None = None
+    clients: Sequence[str] = ()
+    own_machines: Path | None = None
+
+
+def serve_component(
     choices: Choices,
-    kind: str,
-    component_type: str = "",
-    component: str = "",
+    chosen_service: ServiceChoices,
     *,
     folder: Path,
     now_ms: Callable[[], int],
     on_started: Callable[[Service], None],
-    name: str = "",
-    address: str = LOOPBACK,
-    port: int = 0,
-    key_file: Path | None = None,
-    clients: Sequence[str] = (),
-    own_machines: Path | None = None,
 ) -> ServiceEnded:
     """Serve a component until Ctrl-C. Returns what became of it.
 
-    Its file is in ``folder`` meanwhile. With ``key_file`` clients need a key: those of the file and of ``clients`` are
-    accepted, and those in the file ``own_machines``, which the daemon keeps. It knows what the run to go on from had
-    learned.
+    Its file is in ``folder`` meanwhile. It knows what the run to go on from had learned.
 
     Raises:
         NotFound: no such project, run or component.
@@ -285,7 +294,8 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
             wrote some of it and there is no ``trust``.
         AutoresearchError: the component's code raised an error, or ended the process.
     """
-    usual = _service_kind(kind)
+    usual, address = _service_kind(chosen_service.kind), chosen_service.address
+    clients, own_machines = chosen_service.clients, chosen_service.own_machines
     if address not in (LOOPBACK, "localhost", "::1") and not clients and own_machines is None:
         reason = f"at {one_line(address, 60)} anybody who reaches this machine could use it, so it needs keys"
         raise Refused(
@@ -294,9 +304,9 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
     project = choices.project()
     if not choices.trust:
         refuse_foreign(project, "a service")
-    chosen = project.component(component_type or USUAL[usual], component)
-    title = name or chosen.name
-    own = _own_key(key_file) if key_file else None
+    chosen = project.component(chosen_service.component_type or USUAL[usual], chosen_service.component)
+    title = chosen_service.name or chosen.name
+    own = _own_key(chosen_service.key_file) if chosen_service.key_file else None
     with ExitStack() as stack:
         file = stack.enter_context(reserved(folder, title))
         log = project.to_write(f"{HIDDEN}/serve-{title}.txt")
@@ -313,7 +323,7 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
             learned=str(parent.folder / DATA) if parent else "",
             out=hand.order.out if hand else "",
             address=address,
-            port=port,
+            port=chosen_service.port,
             secret=own.secret.hex() if own else "",
             public=own.public.hex() if own else "",
             clients=[*clients, own.public.hex()] if own else [],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Parameter, Space
@@ -137,21 +138,23 @@ MOST_ROWS = 200
 MOST_CLAIMS = 50
 
 
+class SearchHistory(NamedTuple):
+    """What was tried: the samples that are ``working``, best first, those that ``failed``, and what is ``claimed``."""
+
+    working: Sequence[Sample]
+    failed: Sequence[Sample]
+    claimed: Sequence[Genome]
+
+
 def next_move(
-    space: Space,
-    working: Sequence[Sample],
-    failed: Sequence[Sample],
-    claimed: Sequence[Genome],
-    draws: Draws,
-    fresh: Fresh,
-    settings: SearchSettings,
+    space: Space, history: SearchHistory, draws: Draws, fresh: Fresh, settings: SearchSettings
 ) -> Move | None:
     """The next genome that is allowed and fresh; None when none was found in many tries.
 
-    ``working`` is ordered, best first. The model learns from all of it; moves start from the good of the first tier
-    that there is, and improvement is measured against these. A claim is taken to score what is expected of it: look
-    elsewhere meanwhile.
+    The model learns from all that worked; moves start from the good of the first tier that there is, and improvement is
+    measured against these. A claim is taken to score what is expected of it: look elsewhere meanwhile.
     """
+    working, failed, claimed = history
     parameters = list(space.parameters.values())
     # What may be built upon: those of the first tier that there is.
     first = min((trial.tier for trial in working), key=by_tier, default=None)
@@ -171,7 +174,7 @@ def next_move(
     if has_evidence and draws.chance(settings.random_share):
         return _random(parameters, draws, usable)
     scale = _scale([sample.score for sample in working], parameters, settings)
-    model = _model(parameters, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
+    model = _model(parameters, history, scale, draws, settings)
     small = len(parameters) <= settings.small
     # What is claimed may be better than all that is known: in small spaces a batch must not crowd around it.
     incumbents = [sample.genome for sample in parents] + list(claimed[:MOST_CLAIMS] if small else ())
@@ -207,7 +210,7 @@ def believed(
         return ()
     parameters = list(space.parameters.values())
     scale = _scale([sample.score for sample in working], parameters, settings)
-    model = _model(parameters, working, failed, (), scale, Draws(b"", b"", b""), settings)
+    model = _model(parameters, SearchHistory(working, failed, ()), scale, Draws(b"", b"", b""), settings)
     mean, deviation = model.at(genome)
     return tuple(scale.score(mean + width * deviation) for width in (-_WIDE, 0.0, _WIDE))
 
@@ -345,15 +348,10 @@ def _scale(scores: Sequence[float], parameters: Sequence[Parameter], settings: S
 
 
 def _model(
-    parameters: Sequence[Parameter],
-    working: Sequence[Sample],
-    failed: Sequence[Sample],
-    claimed: Sequence[Genome],
-    scale: _ScoreScale,
-    draws: Draws,
-    settings: SearchSettings,
+    parameters: Sequence[Parameter], history: SearchHistory, scale: _ScoreScale, draws: Draws, settings: SearchSettings
 ) -> Process:
     """The model of what was tried; a failure counts as the worst fifth, and bad runs weigh less than good ones."""
+    working, failed, claimed = history
     rows = [
         (
             sample.genome,
@@ -368,7 +366,7 @@ def _model(
     belief = settings.belief
     if len(parameters) <= settings.small:
         belief = likeliest(parameters, rows, belief)
-    return fit(parameters, rows, claimed, belief)
+    return fit(parameters, rows, claimed[:MOST_CLAIMS], belief)
 
 
 def _near(

@@ -24,7 +24,7 @@ from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
 from autoresearch.propose.search.evidence import Candidate, PastRun, SearchEvidence, by_tier, gather
 from autoresearch.propose.search.failures import Cause, causes
-from autoresearch.propose.search.moves import Move, Sample, SearchSettings, believed, next_move
+from autoresearch.propose.search.moves import Move, Sample, SearchHistory, SearchSettings, believed, next_move
 from autoresearch.propose.search.proposal import (
     LiveClaim,
     SearchProblem,
@@ -307,7 +307,7 @@ def _new_source(state: _State, draws: Draws, settings: SearchSettings) -> Search
         return _key(genome) not in seen and not any(cause.refuses(values) for cause in learnt)
 
     for _ in range(20):
-        move = next_move(space, working, failed, claimed, draws, is_fresh, settings)
+        move = next_move(space, SearchHistory(working, failed, claimed), draws, is_fresh, settings)
         if move is None:
             return None
         source = space.build(move.genome)

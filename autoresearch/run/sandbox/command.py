@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from autoresearch.run.sandbox import filters, layout
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of, libraries
@@ -106,27 +107,39 @@ def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tupl
     return filters.path_rules(read, write, map(Path, _NULL_DEVICES))
 
 
-def specification(  # noqa: PLR0913 - a job, and all that its place gives it
-    job: Job,
-    level: Level,
-    *,
-    folder: str,
-    cwd: str,
-    ready_fd: int,
-    keeper_fds: Sequence[int],
-    go_fd: int,
-    checkpoint_fd: int | None = None,
-    inputs: Mapping[str, str] | None = None,
-    rules: Sequence[tuple[str, int]] = (),
-    shared: Path | None = None,
-    tasks_of_others: int = 0,
-) -> str:
-    """The launcher's argument. The last three are for the levels below bubblewrap. ``folder`` holds the files inside.
+INPUT, INPUTS, DATA, SCRATCH, HOME, SHARED = "/in", "/inputs", "/data", "/tmp/run", "/tmp", "/dev/shm"  # noqa: S108
 
-    ``inputs`` says where the job's inputs are by their places; None: in ``INPUTS``.
-    ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last. ``go_fd``: where
-    it waits for a byte, or for the end.
+
+class Handles(NamedTuple):
+    """Descriptors that the launcher gets: it says on ``ready`` how it went, and waits at ``go`` for a byte or the end.
+
+    ``keeper``: what its keeper holds and the program does not get: the leash first, a text last.
     """
+
+    ready: int
+    go: int
+    checkpoint: int | None
+    keeper: Sequence[int]
+
+
+class Inside(NamedTuple):
+    """What a run finds inside: the ``folder`` of its files, and where it begins.
+
+    ``inputs`` says where the job's inputs are by their places; None: in ``INPUTS``. The last three are for the levels
+    below bubblewrap.
+    """
+
+    folder: str = INPUT
+    cwd: str = SCRATCH
+    inputs: Mapping[str, str] | None = None
+    rules: Sequence[tuple[str, int]] = ()
+    shared: Path | None = None
+    tasks_of_others: int = 0
+
+
+def specification(job: Job, level: Level, handles: Handles, inside: Inside) -> str:
+    """The launcher's argument."""
+    folder, cwd, inputs, rules, shared, tasks_of_others = inside
     seen = [Path(path) for path, _ in rules]
     shows_shared = level is not Level.LANDLOCK or any(path.resolve().is_relative_to(SHARED) for path in seen)
     walled = level is not Level.NONE
@@ -146,10 +159,10 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
                 *((f"{folder}/{name}", name) for name in job.linked),
                 *((at, place) for place, at in inputs.items()),
             ],
-            "artifact": (f"{cwd}/{job.artifact}", checkpoint_fd) if job.artifact else None,
-            "ready": ready_fd,
-            "kept": list(keeper_fds),
-            "go": go_fd,
+            "artifact": (f"{cwd}/{job.artifact}", handles.checkpoint) if job.artifact else None,
+            "ready": handles.ready,
+            "kept": list(handles.keeper),
+            "go": handles.go,
             "namespace": walled,
             "network": walled and level is not Level.APPTAINER,
             "uid": run_user(),
@@ -159,7 +172,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             # A mount would hide what is shown of there.
             "shared": None if shared is None or shows_shared else (str(shared), SHARED, filters.WRITE),
             "seccomp": program,
-            "text": None if job.text is None else keeper_fds[-1],
+            "text": None if job.text is None else handles.keeper[-1],
             "asking": filters.asking_filter(platform.machine()) if asking else b"",
         }
     ).hex()
@@ -190,7 +203,6 @@ def tasks_of(uid: int, stat_folders: Iterable[Path]) -> int:
     return total
 
 
-INPUT, INPUTS, DATA, SCRATCH, HOME, SHARED = "/in", "/inputs", "/data", "/tmp/run", "/tmp", "/dev/shm"  # noqa: S108
 LAUNCHER = "/launcher.py"
 _LARGEST_SIZE = 1 << 60
 

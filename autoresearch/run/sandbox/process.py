@@ -25,7 +25,8 @@ from autoresearch.run.sandbox.command import (
     HOME,
     INPUT,
     LAUNCHER,
-    SCRATCH,
+    Handles,
+    Inside,
     bubblewrap_command,
     environment,
     inside,
@@ -59,6 +60,7 @@ class Pipes:
     result: tuple[int, int]
     ready: tuple[int, int]
     checkpoint: tuple[int, int] | None
+    go: int
 
     def theirs(self) -> tuple[int, ...]:
         """The write ends."""
@@ -66,7 +68,11 @@ class Pipes:
 
     def inherited(self) -> tuple[int, ...]:
         """The write ends that keep their numbers inside; the output becomes 1 and 2."""
-        return tuple(pair[1] for pair in (self.result, self.ready, self.checkpoint) if pair)
+        return *(pair[1] for pair in (self.result, self.ready, self.checkpoint) if pair), self.go
+
+    def handles(self, keeper: Sequence[int]) -> Handles:
+        """What of them the launcher gets."""
+        return Handles(self.ready[1], self.go, self.checkpoint[1] if self.checkpoint else None, keeper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +124,16 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
     tasks = tasks_allowed(job.limits, job.threads)
     with Descriptors() as descriptors, control_group(memory_bytes=memory, tasks=tasks + _OURS) as group:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
-        pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint)
         ours, theirs = socket.socketpair()
-        queues, go_fd = Queues(ours), descriptors.own(theirs.detach())
+        queues, go = Queues(ours), descriptors.own(theirs.detach())
+        pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint, go)
         starts = {Level.BUBBLEWRAP: _under_bubblewrap, Level.APPTAINER: _under_apptainer}
         start = starts.get(level, _under_keeper)
-        with closing(queues), start(job, level, pipes, descriptors, go_fd) as begun:
+        with closing(queues), start(job, level, pipes, descriptors) as begun:
             has_network = level in (Level.BUBBLEWRAP, Level.LANDLOCK)
             running = replace(begun, group=group, queues=queues if has_network else None)
             try:
-                descriptors.close(*pipes.theirs(), go_fd)
+                descriptors.close(*pipes.theirs())
                 if group is not None:  # while the launcher loads
                     group.take(running.process.pid)
                 with suppress(BrokenPipeError):  # it failed already, and says why
@@ -139,21 +145,10 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 
 
 @contextmanager
-def _under_bubblewrap(
-    job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int
-) -> Iterator[Sandboxed]:
+def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
     leash_read, leash_write = descriptors.pipe()
-    held, folder, cwd = [leash_read, *_text(job, descriptors)], INPUT, SCRATCH
-    spec = specification(
-        job,
-        level,
-        folder=folder,
-        cwd=cwd,
-        ready_fd=pipes.ready[1],
-        keeper_fds=held,
-        go_fd=go_fd,
-        checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
-    )
+    held = [leash_read, *_text(job, descriptors)]
+    spec = specification(job, level, pipes.handles(held), Inside())
     files = {f"{INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
     tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, spec]
@@ -163,13 +158,13 @@ def _under_bubblewrap(
         raise StartError("bubblewrap is not installed") from error
     with _owned_data(job):
         variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
-        process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd, *files.values()))
+        process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, *files.values()))
         descriptors.close(*held, *files.values())
         yield Sandboxed(process, pipes, leash_write, walled=True)
 
 
 @contextmanager
-def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int) -> Iterator[Sandboxed]:
+def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
     if level is Level.LANDLOCK and filters.landlock_version() < filters.LEAST_LANDLOCK:
         raise StartError(f"the kernel's landlock is older than version {filters.LEAST_LANDLOCK}")
     leash_read, leash_write = descriptors.pipe()
@@ -189,27 +184,26 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         spec = specification(
             job,
             level,
-            folder=str(input_folder),
-            cwd=str(scratch),
-            ready_fd=pipes.ready[1],
-            keeper_fds=held,
-            go_fd=go_fd,
-            checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
-            inputs={place: str(path) for place, path in job.inputs.items()},
-            rules=landlock_rules(job, (input_folder, library), scratch),
-            shared=shared,
-            tasks_of_others=others,
+            pipes.handles(held),
+            Inside(
+                folder=str(input_folder),
+                cwd=str(scratch),
+                inputs={place: str(path) for place, path in job.inputs.items()},
+                rules=landlock_rules(job, (input_folder, library), scratch),
+                shared=shared,
+                tasks_of_others=others,
+            ),
         )
         command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), spec]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
-            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd))
+            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held))
             descriptors.close(*(set(held) - {base.lock}))
             yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, written=(scratch, shared))
 
 
 @contextmanager
-def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int) -> Iterator[Sandboxed]:
+def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
     leash_read, leash_write = descriptors.pipe()
     with scratch_folder() as base:
         input_folder, scratch = base.folder / "in", base.folder / "scratch"
@@ -218,17 +212,7 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
         held = [leash_read, base.lock, *_text(job, descriptors)]
         # Without a user namespace of their own the kernel counts a user's runs with all else of that user.
         others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
-        spec = specification(
-            job,
-            level,
-            folder=INPUT,
-            cwd=SCRATCH,
-            ready_fd=pipes.ready[1],
-            keeper_fds=held,
-            go_fd=go_fd,
-            checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
-            tasks_of_others=others,
-        )
+        spec = specification(job, level, pipes.handles(held), Inside(tasks_of_others=others))
         variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
         tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, spec]
         try:
@@ -242,7 +226,7 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
                 command,
                 {"PATH": os.environ["PATH"], "HOME": str(home())},
                 pipes,
-                (*pipes.inherited(), *_talk(job), *held, go_fd),
+                (*pipes.inherited(), *_talk(job), *held),
             )
             descriptors.close(*(set(held) - {base.lock}))
             yield Sandboxed(process, pipes, leash_write, walled=True, written=(scratch,))

@@ -30,9 +30,9 @@ from autoresearch.project.runs.records import (
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import plan_as_it_stands
-from autoresearch.run.folder import CHECKPOINT, Conditions
+from autoresearch.run.folder import CHECKPOINT, Conditions, RunRequest, new_run
 from autoresearch.run.packages import ALLOWED
-from autoresearch.run.runner import RunSite, make_ready, outcome_of, run_here
+from autoresearch.run.runner import RunSite, make_bench_with_data, outcome_of, run_here
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
@@ -76,13 +76,17 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
         published_on = existing or _new_task(prepared, scratch.folder / "task")
         say(f"measuring what run {run.id} had learned: {BENCHMARK_EPISODES} episodes in a sandbox")
         with run_here(
-            plan_as_it_stands(published_on, program),
-            published_on,
-            conditions,
+            RunRequest(
+                run=new_run("run"),
+                task=published_on,
+                conditions=conditions,
+                plan=plan_as_it_stands(published_on, program),
+                has_model=True,
+            ),
             RunSite(level, paths.task_data, paths.environments, paths.allowed),
             paths.spool,
             model=partial(pack_learned, run.folder / DATA),
-            ready=partial(make_ready, is_tried=False),
+            ready=make_bench_with_data,
         ) as (folder, ended):
             request = request_of(prepared, published_on, program, folder / CHECKPOINT, outcome_of(ended))
             answer = home.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)

@@ -18,7 +18,7 @@ from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.node import SERVICE_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.project.runs.fleet import act_for_learner
-from autoresearch.project.runs.running import LOOPBACK, Choices, serve_component
+from autoresearch.project.runs.running import LOOPBACK, Choices, ServiceChoices, serve_component
 from autoresearch.services import Service
 from autoresearch.text import counted
 from autoresearch_cli import home
@@ -132,18 +132,20 @@ def serve(  # noqa: PLR0913 - each is an option of the command
 
     ended = serve_component(
         chosen(project_path(file), assignments, start, None, trust=trust, allow_packages=allow_packages),
-        kind,
-        component_type,
-        component,
+        ServiceChoices(
+            kind,
+            component_type,
+            component,
+            name,
+            address=address or ("0.0.0.0" if own else LOOPBACK),  # noqa: S104 - clients need a key
+            port=port,
+            key_file=_key_file(key) if clients or key or own else None,
+            clients=clients,
+            own_machines=own,
+        ),
         folder=home.paths().services,
         now_ms=home.now_ms,
         on_started=started,
-        name=name,
-        address=address or ("0.0.0.0" if own else LOOPBACK),  # noqa: S104 - clients need a key
-        port=port,
-        key_file=_key_file(key) if clients or key or own else None,
-        clients=clients,
-        own_machines=own,
     )
     if json:
         print_json(ServiceAnswer(service=ended.service, run=(ended.run and ended.run.id) or ""))

@@ -8,12 +8,8 @@ import os
 from collections.abc import Callable, Mapping
 
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.history import History
 from autoresearch.propose.mind.reply import AnswerRules, BadReply, ProposedProgram, read_reply
-from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.settings import LanguageModel
-from autoresearch.task.model import Task
-from autoresearch.words import Operator
 from autoresearch_daemon.minds.chat import USUAL_KEYS, USUAL_URLS, ChatMessage, Completion, Endpoint, ask
 
 # So often an answer that can't be used goes back with the reason.
@@ -65,16 +61,9 @@ def _from_keyring(variable: str) -> str:
 
 
 def change_by_model(
-    history: History,
-    task: Task,
-    rules: AnswerRules,
-    settings: LanguageModel,
-    spend: Spend,
-    *,
-    operator: Operator,
-    may_go_on: Callable[[], bool],
+    prompt: str, rules: AnswerRules, settings: LanguageModel, spend: Spend, *, may_go_on: Callable[[], bool]
 ) -> ProposedProgram:
-    """A change of ``rules.parent`` by the model, of the kind that ``operator`` says.
+    """A change of ``rules.parent`` by the model.
 
     ``spend`` is told what each answer costs; the model is not asked again once ``may_go_on`` says no.
 
@@ -82,7 +71,7 @@ def change_by_model(
         ModelFailed: it gave no answer, or none that can be used.
     """
     endpoint = endpoint_of(settings, os.environ)
-    messages = [ChatMessage("user", prompt_text(history, task, settings.prompt_kib << 10, operator))]
+    messages = [ChatMessage("user", prompt)]
     for _ in range(CORRECTIONS + 1):
         answer = _answer(endpoint, messages, settings, spend)
         try:

@@ -27,6 +27,7 @@ from autoresearch.propose.mind.brief import plain_line, usable_operators
 from autoresearch.propose.mind.history import History, gather, reply_rules
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.propose.mind.reply import ProposedProgram
+from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.sharing import (
     COMMAND,
@@ -167,7 +168,8 @@ def _change(log: Log, occasion: Occasion, history: History, turn: Turn, operator
     def may_go_on() -> bool:
         return turn.is_within(model.day_tokens, model.day_cost) and not cancelled()
 
-    return change_by_model(history, task, rules, model, turn.spend, operator=operator, may_go_on=may_go_on)
+    prompt = prompt_text(history, task, model.prompt_kib << 10, operator)
+    return change_by_model(prompt, rules, model, turn.spend, may_go_on=may_go_on)
 
 
 def _name(chosen: str, operator: Operator, settings: Settings) -> str:

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 from aiohttp import web
@@ -104,7 +105,7 @@ async def runs_csv(asking: Asking) -> web.StreamResponse:
         return [line(cells) for cells in lines(columns, rows)]
 
     head = line(column.name for column in columns)
-    return await _download(asking, query, "text/csv", text, head=head)
+    return await _download(asking, query, _TableFormat("text/csv", text, head))
 
 
 async def runs_json(asking: Asking) -> web.StreamResponse:
@@ -114,20 +115,22 @@ async def runs_json(asking: Asking) -> web.StreamResponse:
         return [msgspec.json.encode(row).decode() for row in rows]
 
     query = Query.read(asking.request.query.items())
-    return await _download(asking, query, "application/json", text, head="[", between=",\n", end="]\n")
+    return await _download(asking, query, _TableFormat("application/json", text, "[", ",\n", "]\n"))
 
 
-async def _download(
-    asking: Asking,
-    query: Query,
-    media: str,
-    text: Callable[[Sequence[RunRow]], list[str]],
-    *,
-    head: str,
-    between: str = "",
-    end: str = "",
-) -> web.StreamResponse:
-    """All pages of the table, one after the other, as a file; ``text`` is that of each row."""
+class _TableFormat(NamedTuple):
+    """How rows are written into a file; ``text`` is that of each row."""
+
+    media: str
+    text: Callable[[Sequence[RunRow]], list[str]]
+    head: str
+    between: str = ""
+    end: str = ""
+
+
+async def _download(asking: Asking, query: Query, table_format: _TableFormat) -> web.StreamResponse:
+    """All pages of the table, one after the other, as a file."""
+    media, text, head, between, end = table_format
     request = msgspec.structs.replace(query.runs(), page=1, size=MAXIMUM_ROWS)
     answer = await asking.ask(questions.runs, request)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", answer.task.name) + "-runs." + media.partition("/")[2]

@@ -263,7 +263,7 @@ def _agree(work: protocol.AssignWork, talk: Talk, task: Task, place: Workplace, 
     while not talk.cancelled():
         plan = work.plan or _invent(work, talk, task, place, attempt)
         if bench is not None:
-            program_python(plan.source, replace(bench, may_install=place.allows([plan.source])), talk.cancelled)
+            program_python(plan.source, replace(bench, may_install=place.allows([plan.source])))
         seconds = int(limits_of(task)["seconds"])
         proposal = protocol.Proposal(assignment=work.assignment, run=work.run, plan=plan, claim_seconds=seconds)
         if talk.ask(proposal):

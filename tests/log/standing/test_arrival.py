@@ -14,7 +14,7 @@ from autoresearch.log.standing.credit import all_evidence, credit
 from autoresearch.log.standing.jobs import next_job
 from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.queries import board, statistics
-from autoresearch.log.standing.trials import trials
+from autoresearch.log.standing.trials import Extent, trials
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Run
 from autoresearch.trust.keys import KeyPair
@@ -32,7 +32,10 @@ def seen(log: Log, task: bytes):
     ranked = board(log, task, here, limit=50), preferred(log, task, here), list(vouched(log, task, here))
     people = track_records(log), credit(log), all_evidence(log)
     assert all(track_record(log, voter) == found for voter, found in people[0].items())
-    ranked += trials(log, task, here, device=ANN.public), trials(log, task, here, device=ANN.public, best=2, newest=1)
+    ranked += (
+        trials(log, task, here, device=ANN.public),
+        trials(log, task, here, device=ANN.public, extent=Extent(best=2, newest=1)),
+    )
     ranked += (
         checked(log, task, here, voters=1),
         checked(log, task, here, voters=2),

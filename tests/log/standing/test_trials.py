@@ -4,15 +4,15 @@ from hypothesis import HealthCheck, given, settings
 
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
-from autoresearch.log.standing.trials import trials
+from autoresearch.log.standing.trials import Extent, trials
 from tests.log.standing.stories import STORIES, told
 from tests.log.standing.village import ANN, BEN, CEM, DOT, STRANGER, Village
 
 
 def few(village, *, best=2, newest=2, sample=0, always=()):
     here, digests = trust_context(village.log, BEN.public), [run.body.source_digest for run in always]
-    sizes = {"best": best, "newest": newest, "sample": sample}
-    return trials(village.log, village.task, here, device=BEN.public, always=digests, **sizes)
+    extent = Extent(best, newest, sample)
+    return trials(village.log, village.task, here, device=BEN.public, always=digests, extent=extent)
 
 
 def ids(found):

@@ -10,7 +10,7 @@ from autoresearch_cli.acts.checks import check_cards
 
 from autoresearch.errors import CannotRunHere
 from autoresearch.run.bench import Bench, Ceiling, device_name
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.folder import Conditions
 from autoresearch.run.preflight import preflight
 from autoresearch.run.proving import fault_of_card, prove
@@ -64,7 +64,7 @@ def measured(bench: Bench, then: str = "", program: str = ON_CARD) -> JobOutcome
     folder = bench.scratch / "task"
     task = load_task(write_toy_task(folder, ON_CARD.replace("{then}", "")))
     pin_baseline(folder)
-    return measure(task, plan_as_it_stands(task, program.replace("{then}", then)), bench, own=True)
+    return Experiment(task, plan_as_it_stands(task, program.replace("{then}", then)), bench).measure(own=True)
 
 
 def test_a_kernel_proves_a_card(set_state: SetState) -> None:

@@ -23,8 +23,8 @@ from autoresearch.errors import AutoresearchError, CannotRunHere
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment, job_limits
 from autoresearch.run.consent import allow
-from autoresearch.run.data import prepare_data
-from autoresearch.run.experiment import plan_as_it_stands, trained
+from autoresearch.run.data import Preparer, prepare_data
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.packages import (
     ALLOWED,
     PackagesNotAllowed,
@@ -81,7 +81,7 @@ def test_the_harness_runs_under_the_same_python(locked: Path, paths: Paths, leve
     )
     python = task_python(load_task(locked), paths.environments, may_install=lambda: ALLOWED)
     expected = {"x": hashlib.sha256(made).hexdigest()}
-    data = prepare_data({"prepare.py": source}, expected, place / "data", level=level, limits=SMALL, python=python)
+    data = prepare_data(Preparer({"prepare.py": source}, level, SMALL, python=python), expected, place / "data")
     assert (data / "x").read_bytes() == made
 
 
@@ -139,7 +139,7 @@ def test_code_that_a_package_has_python_run_at_its_start_runs_in_the_sandbox_alo
     assert python.version_of("tiny_b") == "1.2"
     bench = Bench(Level.BUBBLEWRAP, 1, "cpu", paths.task_data, place, python=python)
     plan = plan_as_it_stands(task, task.baseline.decode())
-    trained(task, plan, bench, job_limits(task, bench.ceiling), None, None, None)
+    Experiment(task, plan, bench).train(job_limits(task, bench.ceiling))
     assert not spy.exists()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import Examined, Model, examine
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.model import Task
 from tests.conftest import Once
@@ -45,7 +45,7 @@ def trained(once: Once) -> Trained:
         bench = Bench(level, 1, "cpu", folder / "cache", folder)
         plan = plan_as_it_stands(task, TRAIN)
         plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
-        outcome = measure(task, plan, bench)
+        outcome = Experiment(task, plan, bench).measure()
         assert outcome.checkpoint is not None, (outcome.reason, outcome.log)
         assert outcome.value is not None
         outcome.checkpoint.rename(folder / "honest.safetensors")

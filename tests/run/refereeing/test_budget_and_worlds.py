@@ -8,7 +8,7 @@ import pytest
 from autoresearch.judging.statistics import Findings, has_learned_nothing
 from autoresearch.run.bench import Bench, Cost, job_limits, remember_cost, task_data
 from autoresearch.run.evaluating import Model, examine
-from autoresearch.run.experiment import measure, plan_as_it_stands, trained
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.run.texts import drawn_world
 from autoresearch.task.model import Task
@@ -39,7 +39,7 @@ def short(share: float = SHARE, program: str = TRAIN) -> Task:
 def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *, own: bool = False) -> JobOutcome:
     bench.scratch.mkdir(exist_ok=True)
     world = None if world_seed is None else drawn_world(task, world_seed, bench)
-    return measure(task, plan_as_it_stands(task, source), bench, world=world, own=own)
+    return Experiment(task, plan_as_it_stands(task, source), bench, world=world).measure(own=own)
 
 
 def test_who_trains_where_nobody_counts_is_over_budget(bench: Bench) -> None:
@@ -91,7 +91,7 @@ def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: 
     def asked(source: str) -> Findings:
         bench.scratch.mkdir(exist_ok=True)
         plan, limits = plan_as_it_stands(real, source), job_limits(real, bench.ceiling)
-        outcome = trained(real, plan, bench, limits, None, None, None)
+        outcome = Experiment(real, plan, bench).train(limits)
         assert outcome.checkpoint is not None, outcome.reason
         found = examine(real, Model(source, outcome.checkpoint), bench, draw=bytes(32), challenges=64)
         assert found.value is not None, found.reason

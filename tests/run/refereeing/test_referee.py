@@ -17,7 +17,7 @@ from safetensors.numpy import load_file, save_file
 
 from autoresearch.run.bench import task_data
 from autoresearch.run.evaluating import Examined, Model, examine, examine_on_new_text
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.texts import drawn_world, new_text
 from autoresearch.words import RunStatus
@@ -177,7 +177,7 @@ def test_what_a_program_prints_or_reports_is_no_number(trained: Trained, tmp_pat
     plan = plan_as_it_stands(trained.task, liar)
     plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE, seed=1)
 
-    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
+    outcome = Experiment(trained.task, plan, replace(trained.bench, scratch=tmp_path)).measure()
 
     assert outcome.status is RunStatus.OK
     assert outcome.value is not None
@@ -270,7 +270,7 @@ def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, t
     task = msgspec.structs.replace(
         trained.task, evaluation=msgspec.structs.replace(trained.task.evaluation, world=False)
     )
-    outcome = measure(trained.task, plan, bench, world=drawn_world(task, 7, bench))
+    outcome = Experiment(trained.task, plan, bench, world=drawn_world(task, 7, bench)).measure()
 
     assert outcome.checkpoint is not None
     model = Model(TRAIN, outcome.checkpoint)
@@ -287,7 +287,7 @@ def test_a_run_that_leaves_no_checkpoint_has_no_value(trained: Trained, tmp_path
     plan = plan_as_it_stands(trained.task, hidden)
     plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
 
-    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
+    outcome = Experiment(trained.task, plan, replace(trained.bench, scratch=tmp_path)).measure()
 
     assert (outcome.status, outcome.value) == (RunStatus.INVALID, None)
     assert "no checkpoint" in outcome.reason
@@ -299,6 +299,6 @@ def test_the_training_process_sees_neither_the_text_nor_what_writes_it(trained: 
     plan = plan_as_it_stands(trained.task, spy)
     plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
 
-    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
+    outcome = Experiment(trained.task, plan, replace(trained.bench, scratch=tmp_path)).measure()
 
     assert outcome.log.decode().splitlines() == ["['train.bin']", "['prepare.py', 'train.py']"]

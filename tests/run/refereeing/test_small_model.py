@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from autoresearch.run.bench import Bench
 from autoresearch.run.referee import Examinee, RefereeEvaluation, referee
 from autoresearch.run.sandbox.job import JobLimits
 from autoresearch.words import RunStatus
@@ -50,9 +51,8 @@ def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int)
         files={"train.py": TRAIN.replace("AHEAD", str(ahead)).encode()},
         checkpoint=folder / "weights.safetensors",
         values=table.size,
-        level=best_level(),
+        bench=Bench(best_level(), 1, "cpu", folder, folder),
         limits=JobLimits(seconds=120, memory_bytes=2 << 30, disk_bytes=1 << 24, processes=64, output_bytes=1 << 16),
-        scratch=folder,
     )
     return referee(examinee, documents, VOCABULARY, draw=b"draw", challenges=64)
 

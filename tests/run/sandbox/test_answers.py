@@ -9,7 +9,7 @@ import pytest
 
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import evaluate
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome, Level
 from autoresearch.task.loading import load_task
 from autoresearch.words import RunStatus
@@ -34,7 +34,7 @@ def asked(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, most_seconds
 def test_the_evaluator_asks_and_the_program_answers(tmp_path: Path, bench: Bench) -> None:
     task = load_task(asking_task(tmp_path / "seek"))
 
-    found = outcome = measure(task, plan_as_it_stands(task, task.program.decode()), bench, own=True)
+    found = outcome = Experiment(task, plan_as_it_stands(task, task.program.decode()), bench).measure(own=True)
 
     assert found.status is RunStatus.OK, found.reason
     assert found.value is not None

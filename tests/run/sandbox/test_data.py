@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import AutoresearchError, TimedOut, UsageError
-from autoresearch.run.data import MOST_TEXT_BYTES, data_digest, prepare_data, write_fresh
+from autoresearch.run.data import MOST_TEXT_BYTES, Preparer, data_digest, prepare_data, write_fresh
 from autoresearch.run.sandbox.job import JobLimits, Level
 
 MIB = 1 << 20
@@ -28,7 +28,7 @@ folder = pathlib.Path(os.environ["AUTORESEARCH_DATA"])
 def make(
     source: str, cache: Path, level: Level, expected: dict[str, str] = EXPECTED, limits: JobLimits = LIMITS
 ) -> Path:
-    return prepare_data({"prepare.py": source.encode()}, expected, cache, level=level, limits=limits)
+    return prepare_data(Preparer({"prepare.py": source.encode()}, level, limits), expected, cache)
 
 
 def test_data_is_made_once_and_reused(level: Level, tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ folder = pathlib.Path(os.environ["AUTORESEARCH_DATA"])
 os.truncate(os.open(folder / "large", os.O_CREAT | os.O_RDWR), {MOST_TEXT_BYTES + 1})
 """
     files = {"prepare.py": source.encode()}
-    assert write_fresh(files, ["small"], 1, tmp_path, level=level, limits=limits) == {"small": b"x"}
+    assert write_fresh(Preparer(files, level, limits), ["small"], 1, tmp_path) == {"small": b"x"}
     with pytest.raises(AutoresearchError, match=f"wrote {MOST_TEXT_BYTES + 1} bytes into large"):
-        write_fresh(files, ["small", "large"], 1, tmp_path, level=level, limits=limits)
+        write_fresh(Preparer(files, level, limits), ["small", "large"], 1, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,9 +14,9 @@ from safetensors.numpy import save_file
 
 from autoresearch.errors import Refused
 from autoresearch.run.bench import Bench, task_data
-from autoresearch.run.data import prepare_data, write_fresh
+from autoresearch.run.data import Preparer, prepare_data, write_fresh
 from autoresearch.run.evaluating import Model, examine, examine_on_new_text
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.referee import Examinee, referee
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level
@@ -73,7 +73,7 @@ def _job(trap: Trap) -> Job:
 
 def _examinee(trap: Trap) -> Examinee:
     files = {"train.py": trap.source.encode()}
-    return Examinee(files, trap.model, 1, Level.NONE, SMALL, trap.folder)
+    return Examinee(files, trap.model, 1, trap.bench, SMALL)
 
 
 def _harness(trap: Trap) -> dict[str, bytes]:
@@ -82,14 +82,14 @@ def _harness(trap: Trap) -> dict[str, bytes]:
 
 PATHS: dict[str, Callable[[Trap], object]] = {
     "a program": lambda trap: execute(_job(trap), level=Level.NONE),
-    "a run, a replay or one of a pair": lambda trap: measure(
+    "a run, a replay or one of a pair": lambda trap: Experiment(
         trap.task, plan_as_it_stands(trap.task, trap.source), trap.bench
-    ),
+    ).measure(),
     "a task's data": lambda trap: prepare_data(
-        _harness(trap), {"x": "0" * 64}, trap.folder, level=Level.NONE, limits=SMALL
+        Preparer(_harness(trap), Level.NONE, SMALL), {"x": "0" * 64}, trap.folder
     ),
     "the data of a task that is worked on": lambda trap: task_data(shipped_task(), trap.bench),
-    "fresh text": lambda trap: write_fresh(_harness(trap), ["x"], 1, trap.folder, level=Level.NONE, limits=SMALL),
+    "fresh text": lambda trap: write_fresh(Preparer(_harness(trap), Level.NONE, SMALL), ["x"], 1, trap.folder),
     "a model in the examinee": lambda trap: referee(
         _examinee(trap), np.zeros((2, 4), np.uint8), 256, draw=b"", challenges=1
     ),

@@ -12,7 +12,7 @@ from autoresearch.errors import CannotRunHere
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.preflight import forget_runs, preflight
 from autoresearch.settings import Work
 from autoresearch.task.folders import pin_baseline
@@ -74,7 +74,7 @@ def test_a_baseline_that_takes_its_first_step_is_run_once(bench: Bench, tmp_path
 
 def test_what_was_stopped_says_nothing(bench: Bench, tmp_path: Path) -> None:
     task = toy(tmp_path, "import time\ntime.sleep(60)\n")
-    preflight(task, bench, lambda: True)
+    preflight(task, replace(bench, cancelled=lambda: True))
     assert not list((tmp_path / "cache").rglob("*-*")), "it does not count as run"
 
 
@@ -93,7 +93,7 @@ def test_ones_own_run_that_the_system_kills_is_no_evidence(
 ) -> None:
     task = toy(tmp_path, TRAIN)
     pin_baseline(task.folder)
-    found = measure(task, plan_as_it_stands(task, KILLED), bench, own=own)
+    found = Experiment(task, plan_as_it_stands(task, KILLED), bench).measure(own=own)
     assert found.status is status
     assert "signal 9" in found.reason
 

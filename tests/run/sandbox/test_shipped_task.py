@@ -13,7 +13,7 @@ import pytest
 from safetensors import safe_open
 
 from autoresearch.run.bench import Bench, task_data
-from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.loading import shipped_by_name, shipped_task
@@ -31,7 +31,7 @@ def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, once: On
     bench = Bench(level, 1, "cpu", once("shipped-cache", lambda _: None), tmp_path / "out")
     (tmp_path / "out").mkdir()
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), seed=3, budget=BUDGET)
-    outcome = measure(task, plan, bench, on_progress=seen.append)
+    outcome = Experiment(task, plan, bench, on_progress=seen.append).measure()
     data = task_data(task, bench)
     assert outcome.status == "ok", (outcome.reason, outcome.log)
     assert outcome.metrics["work"] >= BUDGET
@@ -63,7 +63,7 @@ def test_the_smallest_size_for_cards_runs_the_same_program_on_a_processor(
     bench = Bench(level, 1, "cpu", once("smoke-cache", lambda _: None), tmp_path / "out")
     (tmp_path / "out").mkdir()
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), seed=3, budget=5e11)
-    outcome = measure(task, plan, bench)
+    outcome = Experiment(task, plan, bench).measure()
     assert outcome.status == "ok", (outcome.reason, outcome.log)
     assert outcome.metrics["work"] == outcome.metrics["flops"] >= 5e11
     assert outcome.metrics["tokens"] == outcome.metrics["steps"] * 1024
