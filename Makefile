@@ -21,7 +21,7 @@ SLOW_JOBS ?= 4
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow hunt shrink lint benchmarks benchmarks-quick dist size clean
+.PHONY: demo test test-slow hunt shrink lint benchmarks benchmarks-quick docs dist size clean
 
 demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -56,6 +56,11 @@ benchmarks: $(VENV)/installed-benchmarks
 benchmarks-quick: $(VENV)/installed-benchmarks
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks --all --quick
 
+# The documents as a site, with the tables that are made from the code. It is read without network and without a server.
+docs: $(VENV)/installed-docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
+	@echo "open site/index.html"
+
 # What a release is: the sources as one archive, and a wheel that is built from it.
 dist: $(VENV)/installed-lint
 	@rm -rf dist
@@ -67,7 +72,7 @@ size:
 	@$(PYTHON) benchmarks/size.py
 
 clean:
-	rm -rf $(VENV) .demo dist build
+	rm -rf $(VENV) .demo dist build site
 
 # torch first and by itself: where a build without CUDA is offered under this version, it is the one that is taken.
 $(VENV)/torch: constraints.txt
@@ -99,4 +104,8 @@ $(VENV)/installed-lint: $(VENV)/installed-test
 
 $(VENV)/installed-benchmarks: $(VENV)/installed
 	$(call watched,what the benchmarks need,$(INSTALL) --editable .[benchmark])
+	@touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(call watched,what the site needs,$(INSTALL) --editable .[docs])
 	@touch $@
