@@ -61,11 +61,15 @@ docs: $(VENV)/installed-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
 	@echo "open site/index.html"
 
-# What a release is: the sources as one archive, and a wheel that is built from it.
+# What a release is: the sources as one archive, and a wheel that is built from it. WHEELHOUSE=1 adds the wheels of all
+# that it needs but torch, in dist/wheels; EXTRAS="projects ssh" those of extras that are installed here.
 dist: $(VENV)/installed-lint
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist . >$(VENV)/build.log 2>&1 || { tail -n 15 $(VENV)/build.log; exit 1; }
-	@ls dist/*
+	@test -z "$(WHEELHOUSE)" || $(BIN)/python .ci/wheelhouse.py dist/wheels $(EXTRAS)
+	@ls -d dist/*
+	@echo "install with a network: pip install --constraint constraints.txt dist/*.whl"
+	@echo "without one (make dist WHEELHOUSE=1): pip install --no-index --find-links dist/wheels dist/*.whl"
 
 # Files, lines of code and the share of imports in the three packages.
 size:
