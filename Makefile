@@ -21,7 +21,7 @@ SLOW_JOBS ?= 4
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow hunt shrink mutants lint benchmarks benchmarks-quick dist size clean
+.PHONY: demo test test-slow hunt shrink mutants lint benchmarks benchmarks-quick docs dist size clean
 
 demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -62,18 +62,27 @@ benchmarks: $(VENV)/installed-benchmarks
 benchmarks-quick: $(VENV)/installed-benchmarks
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks --all --quick
 
-# What a release is: the sources as one archive, and a wheel that is built from it.
+# The documents as a site, with the tables that are made from the code. It is read without network and without a server.
+docs: $(VENV)/installed-docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
+	@echo "open site/index.html"
+
+# What a release is: the sources as one archive, and a wheel that is built from it. WHEELHOUSE=1 adds the wheels of all
+# that it needs but torch, in dist/wheels; EXTRAS="projects ssh" those of extras that are installed here.
 dist: $(VENV)/installed-lint
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist . >$(VENV)/build.log 2>&1 || { tail -n 15 $(VENV)/build.log; exit 1; }
-	@ls dist/*
+	@test -z "$(WHEELHOUSE)" || $(BIN)/python .ci/wheelhouse.py dist/wheels $(EXTRAS)
+	@ls -d dist/*
+	@echo "install with a network: pip install --constraint constraints.txt dist/*.whl"
+	@echo "without one (make dist WHEELHOUSE=1): pip install --no-index --find-links dist/wheels dist/*.whl"
 
 # Files, lines of code and the share of imports in the three packages.
 size:
 	@$(PYTHON) benchmarks/size.py
 
 clean:
-	rm -rf $(VENV) .demo dist build
+	rm -rf $(VENV) .demo dist build site
 
 # torch first and by itself: where a build without CUDA is offered under this version, it is the one that is taken.
 $(VENV)/torch: constraints.txt
@@ -105,4 +114,8 @@ $(VENV)/installed-lint: $(VENV)/installed-test
 
 $(VENV)/installed-benchmarks: $(VENV)/installed
 	$(call watched,what the benchmarks need,$(INSTALL) --editable .[benchmark])
+	@touch $@
+
+$(VENV)/installed-docs: $(VENV)/installed
+	$(call watched,what the site needs,$(INSTALL) --editable .[docs])
 	@touch $@

@@ -305,7 +305,7 @@ class Paths:
     def create(self, *, restores: bool = False) -> None:
         """Make the folders; those that hold keys, sockets or local state are for this user alone.
 
-        A folder for sockets elsewhere is made by whoever listens there. ``restores``: for putting a backup back.
+        A folder for sockets elsewhere is made by the process that listens. ``restores``: for putting a backup back.
 
         Raises:
             Refused: a backup was put back here, and not to its end.

@@ -260,7 +260,7 @@ class Notify(Section, frozen=True, kw_only=True):
             description="address that is written to, once an hour at most; empty: off",
         ),
     ] = ""
-    desktop: Annotated[bool, Meta(description="show it on the desktop of whoever started this node")] = False
+    desktop: Annotated[bool, Meta(description="show it on the desktop of the user who started this node")] = False
     events: Annotated[
         str,
         Meta(

@@ -131,7 +131,7 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
 
 
 class Disbelief(StrEnum):
-    """Why a value is not believed, whoever measured it again."""
+    """Why a value is not believed, also where others measured the same."""
 
     FLOOR = "floor"
     MEASURE = "measure"

@@ -14,6 +14,7 @@ from autoresearch_cli.main import app
 
 from autoresearch.ask.commands import COMMANDS, NOUNS, SECTIONS
 from autoresearch.paths import Paths
+from docs.generate.commands import fill
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import Filled
 
@@ -233,7 +234,7 @@ def test_no_command_imports_the_daemon_or_torch(process: Process) -> None:
 
 
 def test_the_page_names_every_command_and_option(cli: Cli) -> None:
-    page = (DOCS / "reference/commands.md").read_text()
+    page = fill((DOCS / "reference/commands.md").read_text())
     for words in EVERY:
         assert f"`autoresearch {' '.join(words)}" in page or f"### {' '.join(words)}" in page, words
         for option in re.findall(r"^  .*?(--[a-z-]+)", cli(*words, "--help").stdout.partition("Examples:")[0], re.M):
@@ -243,9 +244,19 @@ def test_the_page_names_every_command_and_option(cli: Cli) -> None:
         assert re.search(rf"^\| {code} \|", page, re.M)
 
 
-def test_the_page_of_json_documents_is_current() -> None:
-    from tests.cli.json_tables import page
+def test_every_command_has_its_usage_on_the_page_once(cli: Cli) -> None:
+    page = fill((DOCS / "reference/commands.md").read_text())
+    for words in [words for words in EVERY if " ".join(words) not in NOUNS]:
+        assert len(re.findall(rf"^#{{3,4}} {' '.join(words)}$", page, re.M)) == 1, words
+        assert len(re.findall(rf"^autoresearch {' '.join(words)} (\[OPTIONS\]|COMMAND)", page, re.M)) == 1, words
 
-    assert (DOCS / "reference/json.md").read_text() == page(), (
-        "python -m tests.cli.json_tables > docs/reference/json.md"
-    )
+
+def test_the_page_of_json_has_every_document_and_its_fields() -> None:
+    from docs.generate.documents import documents
+    from docs.generate.documents import fill as fill_documents
+
+    page = fill_documents((DOCS / "reference/json.md").read_text())
+    named = set(re.findall(r"`(autoresearch\.[a-z_-]+/\d)`", page.partition("\n## ")[0]))
+    assert named <= set(re.findall(r"^## `(autoresearch\.[a-z_-]+/\d)`", page, re.M))
+    for cls in documents():
+        assert all(f"\n| `{field}` | " in page for field in cls.__struct_encode_fields__), cls

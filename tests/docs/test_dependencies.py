@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"autoresearch": ROOT, "autoresearch_cli": ROOT / "cli", "autoresearch_daemon": ROOT / "daemon"}
-DEVELOPMENT = {"test", "lint", "benchmark"}
+DEVELOPMENT = {"test", "lint", "benchmark", "docs"}
 # The program of a task; what the extras "mcp" and "network" are built upon.
 ALLOWED = {"train", "starlette", "typing_extensions", "uvicorn", "multiaddr", "trio", "zeroconf"}
 

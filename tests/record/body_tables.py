@@ -78,7 +78,7 @@ MEANS = {
     "run.replicate": "0, and 1 and up for repetitions with other seeds",
     "run.seed": "follows from task, program and replicate (“What follows from what”)",
     "run.budget": "what it could spend, in the task's unit",
-    "run.genome": "the settings of the program, whoever wrote it",
+    "run.genome": "the settings of the program, also of one that a person wrote",
     "run.title": "what was changed, for people",
     "run.hypothesis": "why it was tried",
     "run.expected": "the value that the proposer expected; null: none",

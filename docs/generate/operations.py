@@ -1,16 +1,13 @@
-"""Writes the tables of operations into docs/reference/api.md: ``python -m tests.daemon.api.api_tables``."""
+"""The tables of operations for docs/reference/api.md, from the functions that answer them."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import msgspec
 from autoresearch_daemon.api.app import OPERATIONS
 
 from autoresearch.ask.operation import Operation
-
-GUIDE = Path(__file__).parents[3] / "docs/reference/api.md"
 
 
 def table(method: str) -> str:
@@ -26,14 +23,6 @@ def row(operation: Operation) -> str:
     return f"| `{operation.address}` | {takes} | {operation.summary} |"
 
 
-def page(text: str) -> str:
-    """The page with its tables as the operations have them."""
-    for method in ("GET", "POST"):
-        rows = rf"\| address \| takes \| does \|\n(\| --- )+\|\n(\| `{method} .*\n)+"
-        text, found = re.subn(rows, lambda _, shown=table(method): shown + "\n", text)
-        assert found == 1, method
-    return text
-
-
-if __name__ == "__main__":
-    GUIDE.write_text(page(GUIDE.read_text()))
+def fill(page: str) -> str:
+    """The page with a table in place of each mark and the line below it."""
+    return re.sub(r"^<!-- operations: (GET|POST) -->\n.*$", lambda match: table(match[1]), page, flags=re.MULTILINE)
