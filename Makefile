@@ -23,7 +23,7 @@ N ?= 3
 
 .PHONY: demo test test-slow hunt shrink mutants lint benchmarks benchmarks-quick docs dist size clean
 
-demo: $(VENV)/installed $(VENV)/installed-network
+demo: $(VENV)/installed
 	@$(BIN)/autoresearch demo --peers $(N)
 
 test: $(VENV)/installed-test
@@ -92,20 +92,12 @@ $(VENV)/torch: constraints.txt
 	$(call watched,torch: 200 MB or with CUDA 3 GB,$(PIP) torch==2.13.0)
 	@touch $@
 
-$(VENV)/installed: $(VENV)/torch pyproject.toml
-	$(call watched,autoresearch,$(INSTALL) --editable .)
+$(VENV)/installed: $(VENV)/torch pyproject.toml autoresearch/network.txt
+	$(call watched,autoresearch,$(INSTALL) --editable . && $(PIP) --no-deps --requirement autoresearch/network.txt)
 	@touch $@
-
-# One part of the network's library is compiled here. Where that fails the demo has one daemon and says so, and the next
-# demo tries again.
-$(VENV)/installed-network: $(VENV)/installed
-	$(call watched,libp2p: a part of it is compiled here,$(INSTALL) --editable .[network] && touch $@ || true)
 
 $(VENV)/installed-test: $(VENV)/installed
 	$(call watched,what the tests need,$(INSTALL) --editable .[test])
-	@test -e $(VENV)/installed-network || $(MAKE) --silent $(VENV)/installed-network
-	@test -e $(VENV)/installed-network || \
-		echo "note: the network's tests are skipped; for them: apt install gcc python3-dev libgmp-dev"
 	@touch $@
 
 $(VENV)/installed-lint: $(VENV)/installed-test

@@ -24,7 +24,9 @@ AutoresearchError            1  something failed
 from __future__ import annotations
 
 import json
+import shlex
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 
@@ -147,17 +149,19 @@ class BadMessage(ServiceError):
 
 PACKAGE = "autoresearch-p2p"
 PIP_INSTALL = "pip install "
-# What an extra needs besides, to be built where there is no wheel.
-_NEEDS = {"network": "apt install gcc python3-dev libgmp-dev; "}
+# libp2p and all that it needs, installed as it stands: what libp2p itself asks for has no wheel.
+_NETWORK = Path(__file__).with_name("network.txt")
 
 
 def install_command(extra: str) -> str:
     """The command that adds an extra (``network``, ``attest``, ``demo``, ``mcp``) to this installation."""
+    if extra == "network":
+        return f"{PIP_INSTALL}--no-deps --requirement {shlex.quote(str(_NETWORK))}"
     try:
         text = distribution(PACKAGE).read_text("direct_url.json")
     except PackageNotFoundError:
         text = None
-    return _NEEDS.get(extra, "") + command_for(extra, text)
+    return command_for(extra, text)
 
 
 def command_for(extra: str, origin: str | None) -> str:

@@ -176,7 +176,7 @@ class Storage(Section, frozen=True, kw_only=True):
 class NetworkSection(Section, frozen=True, kw_only=True):
     """The network of nodes."""
 
-    enabled: Annotated[bool, Meta(description="exchange records with other nodes; needs the extra `network`")] = False
+    enabled: Annotated[bool, Meta(description="exchange records with other nodes; needs libp2p")] = False
     listen: Annotated[str, Meta(description="TCP multiaddrs to listen on, with commas; port 0 takes any")] = (
         "/ip4/0.0.0.0/tcp/0"
     )

@@ -130,7 +130,6 @@ OPTIONAL = {
     "aiosmtpd": "demo",
     "aiosmtplib": "attest",
     "asyncssh": "ssh",
-    "git": "components",
     "google_crc32c": "rlds",
     "gymnasium": "projects",
     "libp2p": "network",
@@ -139,7 +138,7 @@ OPTIONAL = {
 }
 MISSING = {name: extra for name, extra in OPTIONAL.items() if find_spec(name) is None}
 # The interpreter's word for a missing package, and the program's.
-NAMED = re.compile(r"No module named '(\w+)|pip install [^\n]*\[(\w+)\]")
+NAMED = re.compile(r"No module named '(\w+)|pip install [^\n]*(?:\[(\w+)\]|(network)\.txt)")
 
 
 def skip_missing(report: Report, path: Path, *errors: BaseException) -> Report:
@@ -147,7 +146,7 @@ def skip_missing(report: Report, path: Path, *errors: BaseException) -> Report:
     texts = [report.longreprtext, report.capstdout, report.capstderr]
     for error in errors:
         texts += [str(error), getattr(error, "hint", "")]
-    names = {name or extra for name, extra in NAMED.findall("\n".join(texts))}
+    names = {next(filter(None, names)) for names in NAMED.findall("\n".join(texts))}
     missing = next((name for name, extra in MISSING.items() if names & {name, extra}), None)
     if report.failed and missing:
         report.outcome, report.longrepr = "skipped", (str(path), None, f"Skipped: {missing} is not installed")

@@ -72,6 +72,6 @@ def scripts() -> Iterator[str]:
 @pytest.mark.parametrize("script", list(scripts()))
 def test_what_a_shell_is_given_are_commands_that_exist(script: str) -> None:
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
-    ours = [shlex.split(line) for line in re.split(r"\n|&&", script) if "autoresearch" in line]
+    ours = [shlex.split(line) for line in re.split(r"\n|&&", script) if re.match(r"\s*(exec )?autoresearch", line)]
     known = [["autoresearch", "network", "join", "$INVITE"], ["exec", "autoresearchd", "--work"]]
     assert all(line in known for line in ours)

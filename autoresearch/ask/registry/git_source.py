@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from autoresearch.errors import CannotRunHere, NotFound, Refused, TimedOut, install_command
+from autoresearch.errors import CannotRunHere, NotFound, Refused, TimedOut
 from autoresearch.paths import archive_fault
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.release import BUNDLE_BYTES, COMMIT, FILES_MOST, BadBundle, File, fault_of_path
@@ -73,7 +73,7 @@ def fetch_files(url: str, commit: str, *, protocols: Collection[str] = HTTPS, se
         Refused: the address or the commit is none that git may fetch, or the commit is too large.
         BadBundle: a file in it is not allowed: a symbolic link, a submodule, a name like ``..``.
         NotFound: the host or the commit is not there.
-        CannotRunHere: git or GitPython is not here.
+        CannotRunHere: git is not on this machine.
         TimedOut: it took longer than ``seconds``.
     """
     check_url(url, protocols)
@@ -98,7 +98,7 @@ def head_of(folder: Path) -> tuple[list[File], str, str] | None:
     Raises:
         Refused: files are changed and not committed.
         BadBundle: a file is not allowed in a release.
-        CannotRunHere: git or GitPython is not here.
+        CannotRunHere: git is not on this machine.
     """
     place = folder / ".git"
     commit = _head_commit(place) if place.is_dir() else ""
@@ -157,9 +157,11 @@ def clone(url: str, folder: Path) -> None:
 
     Raises:
         NotFound: there is none at the address, or git is refused there.
-        CannotRunHere: git or GitPython is not here.
+        CannotRunHere: git is not on this machine.
     """
-    git = _gitpython()
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # without git it says so where git is wanted
+    import git
+
     try:
         git.Repo.clone_from(url, folder, depth=1, env={"GIT_TERMINAL_PROMPT": "0"}).close()
     except git.exc.GitCommandNotFound as error:
@@ -175,20 +177,13 @@ def origin_of(folder: Path) -> str:
         return _origin(_Git(scratch.folder, scratch.folder, HTTPS), folder / ".git")
 
 
-def _gitpython() -> Any:  # noqa: ANN401 - a module of an extra
-    try:
-        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-        import git
-    except ImportError as error:
-        raise CannotRunHere("GitPython is not here to fetch from git", hint=install_command("components")) from error
-    return git
-
-
 class _Git:
     """Git with fixed arguments and an environment of its own, through GitPython."""
 
     def __init__(self, folder: Path, repository: Path, protocols: Collection[str]) -> None:
-        git = _gitpython()
+        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+        import git
+
         self._git, self._missing = git.Git(str(folder)), git.exc.GitCommandNotFound
         self._environment = dict(_environment(repository, protocols))
 

@@ -20,7 +20,7 @@ from autoresearch.ask.registry.git_source import HTTPS, check_url, fetch_files, 
 from autoresearch.ask.registry.installing import PYPROJECT, read_requirements
 from autoresearch.ask.requests import Description, PublishRequest
 from autoresearch.beneath import LeadsOut, read_beneath
-from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError, install_command
+from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task.program import form_fault, is_tool_file
@@ -298,12 +298,9 @@ def read_registry(path: Path) -> list[PublishRequest]:
 
     Raises:
         UsageError: it can't be read, or an entry has another shape.
-        CannotRunHere: PyYAML is not here.
     """
-    try:
-        import yaml
-    except ImportError as error:
-        raise CannotRunHere("PyYAML is not here to read a registry file", hint=install_command("components")) from error
+    import yaml
+
     try:
         text = read_beneath(path.parent, path.name, FILE_BYTES, links=False).decode()
         # Texts only: a version 1.10 is no number, and no tag makes an object.
