@@ -16,7 +16,7 @@ def notebook(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def told(tmp_path_factory):
+def written_story(tmp_path_factory):
     """The story, written once: every record waits for the disk."""
     folder = tmp_path_factory.mktemp("told")
     with Notebook.at(folder) as notebook:
@@ -24,8 +24,8 @@ def told(tmp_path_factory):
 
 
 @pytest.fixture
-def story(told, tmp_path):
-    folder, written = told
+def story(written_story, tmp_path):
+    folder, written = written_story
     copytree(folder, tmp_path / "copy")
     keys = {"mine": written.notebook.mine, "other": written.notebook.other, "now_ms": written.notebook.now_ms}
     with Notebook.at(tmp_path / "copy", **keys) as notebook:

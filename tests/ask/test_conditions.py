@@ -24,8 +24,8 @@ from autoresearch.record.encoding import format_id
     ],
 )
 def test_a_condition_chooses_runs(story, conditions, names):
-    found = log_answer(story.notebook.log, where=parse_conditions(conditions)).records
-    assert {record.id for record in found} == {format_id(getattr(story, name)) for name in names}
+    records = log_answer(story.notebook.log, where=parse_conditions(conditions)).records
+    assert {record.id for record in records} == {format_id(getattr(story, name)) for name in names}
 
 
 def test_no_condition_chooses_all_and_since_the_newer(story):

@@ -66,17 +66,17 @@ class Home:
         """Store what others published and is not here."""
         self.notebook.log.writer.ingest(list(self.others.log.records.iter_raw()), now_ms=self.others.now_ms + 1000)
 
-    def hide(self, what, **asked):
-        return publishing.hide(self.notebook, HideRequest(what=what, **asked))
+    def hide(self, what, **options):
+        return publishing.hide(self.notebook, HideRequest(what=what, **options))
 
-    def take(self, who, **asked):
-        return publishing.take_hidden(self.notebook, TakeHiddenRequest(participant=who, **asked))
+    def take(self, who, **options):
+        return publishing.take_hidden(self.notebook, TakeHiddenRequest(participant=who, **options))
 
-    def runs(self, **asked):
-        return questions.runs(self.desk, RunsOf(**asked))
+    def runs(self, **options):
+        return questions.runs(self.desk, RunsOf(**options))
 
-    def titles(self, **asked):
-        return {row.headline for row in self.runs(**asked).runs}
+    def titles(self, **options):
+        return {row.headline for row in self.runs(**options).runs}
 
     def hidden(self):
         return questions.hidden(self.desk, HiddenOf())
@@ -119,7 +119,7 @@ def filled(home):
 def answers(home):
     """What every list, chart and page is made of, as JSON by the question's name."""
     desk, onward = home.desk, format_id(home.onward)
-    asked = {
+    requests = {
         "runs": (questions.runs, RunsOf()),
         "found": (questions.runs, RunsOf(q="now")),
         "best": (questions.best, OfTask()),
@@ -141,7 +141,7 @@ def answers(home):
         "context": (questions.run_context, OneRecord(id=onward)),
         "of spam": (questions.participant_runs, RunsOfParticipant(participant=home.spam)),
     }
-    texts = {name: msgspec.json.encode(question(desk, request)) for name, (question, request) in asked.items()}
+    texts = {name: msgspec.json.encode(question(desk, request)) for name, (question, request) in requests.items()}
     asking = ask_answer(desk.log, desk.blobs, desk.task(), "what about casino and buy?", now_ms=desk.now_ms())
     return texts | {"ask": msgspec.json.encode(msgspec.structs.replace(asking, question=""))}
 
@@ -215,10 +215,10 @@ def test_the_same_records_stand_the_same_where_they_came_before_and_after_the_hi
             ("slot", "*"),
             ("pair", "setting"),
         ):
-            rows = [sorted(one.notebook.log.reader.rows(f"SELECT {ids} FROM {table}")) for one in (late, filled)]
+            rows = [sorted(each.notebook.log.reader.rows(f"SELECT {ids} FROM {table}")) for each in (late, filled)]
             assert rows[0] == rows[1], table
-        assert sorted(one.records for one in late.hidden().hidden) == sorted(
-            one.records for one in filled.hidden().hidden
+        assert sorted(entry.records for entry in late.hidden().hidden) == sorted(
+            entry.records for entry in filled.hidden().hidden
         )
 
 
@@ -242,7 +242,7 @@ def test_by_its_id_a_hidden_record_is_shown_whole_and_says_what_hides_it(filled)
     filled.hide("BUY   now", words=True)
     answer = questions.record(filled.desk, OneRecord(id=format_id(filled.bad)))
     assert answer.run.run.title == "BUY now"
-    assert {(one.what, one.thing, one.reason) for one in answer.hidden_by} == {
+    assert {(entry.what, entry.thing, entry.reason) for entry in answer.hidden_by} == {
         ("participant", filled.spam, "spam"),
         ("words", "buy now", ""),
     }
@@ -333,7 +333,7 @@ def test_nobody_hides_himself(home):
     home.receive()
     note = home.notebook.publish_note(Note(topic="insight", text="my own spam", task=task), home.notebook.now_ms())
     home.hide("spam", words=True)
-    assert [one.text for one in questions.notes(home.desk, NotesOf()).notes] == ["my own spam"], (
+    assert [each.text for each in questions.notes(home.desk, NotesOf()).notes] == ["my own spam"], (
         "words leave mine alone"
     )
     home.hide(short_id(note.id))
@@ -347,7 +347,7 @@ def test_a_task_and_a_component_are_hidden_by_name_and_id(home):
     answer = home.hide("grammar")
     assert (answer.things[0].what, answer.things[0].name, answer.records) == ("task", "grammar", 1)
     tasks = questions.tasks(home.desk, TasksOf())
-    assert ([one.name for one in tasks.tasks], tasks.hidden) == (["corridor"], 1)
+    assert ([task.name for task in tasks.tasks], tasks.hidden) == (["corridor"], 1)
     assert home.desk.task("grammar").digest == digest, "by its name it is there"
     assert home.hide("grammar", undo=True).changed == 1
 
@@ -367,13 +367,13 @@ def test_a_list_is_shared_and_taken_over_and_given_back(filled, tmp_path):
         notebook.log.writer.ingest(list(filled.notebook.log.records.iter_raw()), now_ms=second.others.now_ms + 1000)
         before, listed = answers_of(second), questions.hidden_list(second.desk, HiddenListOf(participant=me))
         assert (listed.text, listed.total, listed.note) == ("spam of this week", 3, shared.note)
-        assert {one.what for one in listed.hidden} == {"participant", "words", "unknown"}
+        assert {entry.what for entry in listed.hidden} == {"participant", "words", "unknown"}
         assert b"private" not in msgspec.json.encode(listed)
         assert second.hidden().total == 0, "to look at it hides nothing"
         second.hide("the baseline", words=True)
         assert second.take(me).changed == 3
         assert second.titles() == {"deeper"}
-        assert {one.origin.key for one in second.hidden().hidden if one.origin} == {me}
+        assert {entry.origin.key for entry in second.hidden().hidden if entry.origin} == {me}
         assert second.take(me).changed == 0, "twice is once"
         filled.hide("onward", words=True, undo=True)
         publishing.share_hidden(filled.notebook, ShareHiddenRequest())
@@ -483,11 +483,11 @@ def test_any_order_of_hiding_and_taking_back_ends_as_it_began(filled):
     ]
     for _ in range(40):
         what, words = dice.choice(named)
-        filled.hide(what, words=words, undo=any(_same(one, what) for one in filled.hidden().hidden))
-    for one in filled.hidden().hidden:
-        filled.hide(one.thing, words=one.what == "words", undo=True)
+        filled.hide(what, words=words, undo=any(_same(entry, what) for entry in filled.hidden().hidden))
+    for entry in filled.hidden().hidden:
+        filled.hide(entry.thing, words=entry.what == "words", undo=True)
     assert answers(filled) == before
 
 
-def _same(one, what):
-    return one.thing in (what, folded(what))
+def _same(entry, what):
+    return entry.thing in (what, folded(what))

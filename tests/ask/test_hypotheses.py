@@ -53,42 +53,42 @@ def test_a_hypothesis_is_settled_by_the_runs_that_cite_it(
             for number, value in enumerate(values)
         ]
         settled(book.log)
-        found = find_task(book.log, "grammar")
-        all_notes = notes_answer(book.log, found, me=book.mine.public).notes
-        (note,) = notes_answer(book.log, found, topic="hypothesis", me=book.mine.public).notes
-        (searched,) = notes_answer(book.log, found, query="LR", topic="hypothesis", me=book.mine.public).notes
+        grammar = find_task(book.log, "grammar")
+        all_notes = notes_answer(book.log, grammar, me=book.mine.public).notes
+        (note,) = notes_answer(book.log, grammar, topic="hypothesis", me=book.mine.public).notes
+        (searched,) = notes_answer(book.log, grammar, query="LR", topic="hypothesis", me=book.mine.public).notes
     assert (note.id, note.state) == (format_id(idea), state)
     assert searched == note
-    assert [(one.id, one.title, one.better) for one in note.cited_by] == [
+    assert [(each.id, each.title, each.better) for each in note.cited_by] == [
         (format_id(run), f"number {number}", value is not None and value < 1.25)
         for number, (run, value) in reversed([*enumerate(zip(runs, values, strict=True))])
     ]
-    assert {one.id: one.state for one in all_notes} == {format_id(insight): "", format_id(idea): state}
+    assert {each.id: each.state for each in all_notes} == {format_id(insight): "", format_id(idea): state}
 
 
 def test_a_sentence_says_what_happened_since(tmp_path: Path) -> None:
     with Notebook.at(tmp_path) as book:
         task = book.task()
-        found = find_task(book.log, "grammar")
+        grammar = find_task(book.log, "grammar")
 
-        def said(since_ms: int = 0) -> str:
+        def summary(since_ms: int = 0) -> str:
             settled(book.log)
             now_ms = book.now_ms + 1
-            return since_answer(book.log, found, since_ms=since_ms, now_ms=now_ms, me=book.mine.public).sentence
+            return since_answer(book.log, grammar, since_ms=since_ms, now_ms=now_ms, me=book.mine.public).sentence
 
-        assert said() == "since yesterday: no run"
+        assert summary() == "since yesterday: no run"
         baseline = book.run(task, 1.25)
-        assert said() == "since yesterday: 1 run by 1 participant; best 1.2500 reported"
+        assert summary() == "since yesterday: 1 run by 1 participant; best 1.2500 reported"
         ideas = [book.note(text, task=task, topic="hypothesis") for text in ("raise LR", "lower LR", "divide")]
         book.now_ms += 2 * DAY_MS
-        assert said() == "since yesterday: no run"
+        assert summary() == "since yesterday: no run"
         book.run(task, 1.0, source=program(0.2), parent=baseline, cites=ideas[:1])
         book.run(task, 1.5, source=program(0.05), parent=baseline, cites=ideas[1:2], by=book.other)
         book.run(task, None, status="crashed", source="1 / 0", parent=baseline, cites=ideas[2:])
-        assert said() == (
+        assert summary() == (
             "since yesterday: 3 runs by 2 participants, 1 failed; best 1.2500 → 1.0000 reported; "
             "1 hypothesis held, 2 did not"
         )
         later_ms = book.now_ms
-        assert said(later_ms + 1) == "in the last 0 s: no run"
-        assert said(later_ms).startswith("in the last 1 ms: 1 run by 1 participant, 1 failed")
+        assert summary(later_ms + 1) == "in the last 0 s: no run"
+        assert summary(later_ms).startswith("in the last 1 ms: 1 run by 1 participant, 1 failed")

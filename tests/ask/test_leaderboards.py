@@ -130,8 +130,8 @@ def test_board_and_best_name_what_authors_did_wrong_and_what_is_a_copy(village):
     assert rows[format_id(later.id)].banned_until_ms is None
     best = best_answer(village.log, task)
     assert best.reported.id == best.task.best.id == answer.task.best.id == format_id(copy.id)
-    for one in (best.reported, best.task.best, answer.task.best):
-        assert (one.copy_of, one.marks) == (format_id(idea.id), rows[format_id(copy.id)].marks)
+    for each in (best.reported, best.task.best, answer.task.best):
+        assert (each.copy_of, each.marks) == (format_id(idea.id), rows[format_id(copy.id)].marks)
     assert task_status(village.log, task).best.marks is None, "nobody looked"
 
 
@@ -189,6 +189,6 @@ def test_the_best_says_what_it_is_worth_in_the_other_sizes_of_its_task(notebook)
     assert [(size.value, size.best) for size in sizes()] == [(None, 1.4)]
     notebook.run(large, 1.3, source=better, parent=start, budget=1e10)
     notebook.run(large, 1.2, source=better, parent=start, budget=1e10, replicate=1)
-    (found,) = sizes()
-    assert (found.runs, found.value, found.best) == (2, pytest.approx(1.25), pytest.approx(1.25))
-    assert found.gain == pytest.approx(0.15)
+    (result,) = sizes()
+    assert (result.runs, result.value, result.best) == (2, pytest.approx(1.25), pytest.approx(1.25))
+    assert result.gain == pytest.approx(0.15)

@@ -35,15 +35,15 @@ def test_a_run_of_somebody_else_is_verified_by_who_counts(village):
 
 
 def test_nobody_verifies_his_own_run(village):
-    said, hint = refused(village, village.run(1.2, "good", by=BEN).id, BEN)
-    assert "own run" in said
+    message, hint = refused(village, village.run(1.2, "good", by=BEN).id, BEN)
+    assert "own run" in message
     assert "autoresearch top" in hint
 
 
 def test_whom_nobody_attested_is_told_how_to_count(village):
     run = village.run(1.2, "good", by=BEN)
-    said, hint = refused(village, run.id, STRANGER)
-    assert "is unattested" in said
+    message, hint = refused(village, run.id, STRANGER)
+    assert "is unattested" in message
     assert hint.endswith(f"autoresearch network trust {STRANGER.public.hex()} --participant")
 
 
@@ -58,8 +58,8 @@ def test_where_nobody_is_named_everybody_may_measure_for_himself(tmp_path):
 
 def test_a_run_without_a_value_is_nothing_to_verify(village):
     crashed = village.run(None, "broken", by=BEN, status="crashed")
-    said, hint = refused(village, crashed.id, ANN)
-    assert "the program stopped with an error" in said
+    message, hint = refused(village, crashed.id, ANN)
+    assert "the program stopped with an error" in message
     assert short_id(crashed.id) in hint
     unknown = village.run(None, "odd", by=BEN, status="exploded")
     assert "has no value" in refused(village, unknown.id, ANN)[0]
@@ -78,11 +78,11 @@ def test_proven_fraud_needs_no_verification_and_the_cheater_verifies_nothing(vil
     after = village.run(1.1, "afterwards", by=BEN)
     honest = village.run(1.3, "honest", by=CEM)
     assert "is fraud: its own records prove" in refused(village, fraud.id, ANN)[0]
-    said, hint = refused(village, after.id, ANN)
-    assert "is banned" in said
+    message, hint = refused(village, after.id, ANN)
+    assert "is banned" in message
     assert hint == f"autoresearch network credit {ROOTS[2].public.hex()[:8]}"
-    said, hint = refused(village, honest.id, BEN)
-    assert "does not count until" in said
+    message, hint = refused(village, honest.id, BEN)
+    assert "does not count until" in message
     assert hint == "autoresearch network credit me"
 
 
@@ -97,8 +97,8 @@ def test_other_records_and_unknown_ids_are_no_runs(village):
 
 def test_a_second_measurement_is_refused_before_and_after_it_is_told(village):
     run = village.run(1.2, "good", by=BEN)
-    [told] = village.evaluate(run, 1.2, ANN)
-    with pytest.raises(Refused, match=f"already, in {short_id(told.id)}"):
+    [evaluation] = village.evaluate(run, 1.2, ANN)
+    with pytest.raises(Refused, match=f"already, in {short_id(evaluation.id)}"):
         check_new(village.log, run.id, ANN.public, village.now_ms)
     proof = make_job(run.id, EVALUATE, 0, bytes(CEM.key)).proof
     untold = Verification(run=run.id, stage=EVALUATE, verdict="pass", value=1.2, proof=proof)
@@ -110,11 +110,11 @@ def test_a_second_measurement_is_refused_before_and_after_it_is_told(village):
 
 def test_too_few_says_how_many_are_missing_and_which_command_helps(tmp_path):
     some = [root.public for root in ROOTS]
-    for number, said in ((1, "3 more participants and runs can"), (3, "1 more participant and runs can"), (4, "")):
+    for number, message in ((1, "3 more participants and runs can"), (3, "1 more participant and runs can"), (4, "")):
         village = Village.at(tmp_path / str(number), Trust(participants=frozenset(some[:number])))
         answer = too_few(village.log)
-        assert said in answer
-        assert answer.endswith("autoresearch network trust KEY --participant") == bool(said)
+        assert message in answer
+        assert answer.endswith("autoresearch network trust KEY --participant") == bool(message)
         village.log.close()
     village = Village.at(tmp_path / "mail", Trust(attestors=frozenset(some[:2])))
     assert too_few(village.log).endswith("→ there: autoresearch node id attest you@example.org")
@@ -135,8 +135,8 @@ def test_who_was_attested_by_mail_a_moment_ago_is_told_to_wait(tmp_path):
             village.append(attestor, "attestation", body)
     assert "4 are, not all for 1 d: wait until they are, then publish" in too_few(village.log)
     run = village.run(1.2, "good", by=BEN)
-    said, hint = refused(village, run.id, ANN)
-    assert "was not attested 24 hours before" in said
+    message, hint = refused(village, run.id, ANN)
+    assert "was not attested 24 hours before" in message
     assert "autoresearch top" in hint
     village.now_ms += 2 * DAY_MS
     village.run(1.1, "later", by=BEN)

@@ -5,7 +5,7 @@ from autoresearch.ask.node import NetworkStatus, PeersAnswer, PeerView
 from tests.log.standing.village import ANN, BEN, ROOTS, STRANGER
 
 
-def shown(village, *devices):
+def peer_rows(village, *devices):
     """The peers of a node, each with a device that it has proven."""
     peers = [PeerView(peer=f"12D3{number}", device_key=who.public.hex()) for number, who in enumerate(devices)]
     answer = PeersAnswer(network=NetworkStatus(state="running"), peers=[*peers, PeerView(peer="12D3silent")])
@@ -15,7 +15,7 @@ def shown(village, *devices):
 def test_a_peer_is_its_participant_with_its_marks_and_bans(village):
     village.refute(village.run(0.9, "false", by=BEN), 1.9)
     fraud = village.run(1.2, "chosen seed", by=ANN, seed=7)
-    ann, ben, stranger, silent = shown(village, ANN, BEN, STRANGER)
+    ann, ben, stranger, silent = peer_rows(village, ANN, BEN, STRANGER)
     assert (ann.participant.key, ann.attested) == (ROOTS[1].public.hex(), True)
     assert [mark.mark for mark in ann.marks] == ["fraud"]
     assert ann.banned_until_ms == fraud.time + village.log.network.verify_ban_ms

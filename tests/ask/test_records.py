@@ -86,21 +86,21 @@ def test_a_page_after_an_unknown_record_is_not_found(notebook):
 
 
 def test_a_run_is_shown_whole_and_survives_json(story):
-    shown = show_answer(story.notebook.log, story.crashed)
-    assert (shown.record.kind, shown.run.run.status, shown.run.run.reason) == ("run", "crashed", "division by zero")
-    assert (shown.run.run.parent, shown.body) == (format_id(story.faster), {})
-    assert shown.links == [format_id(story.faster)]
-    assert not shown.forked
-    assert msgspec.json.decode(msgspec.json.encode(shown), type=ShowAnswer) == shown
+    answer = show_answer(story.notebook.log, story.crashed)
+    assert (answer.record.kind, answer.run.run.status, answer.run.run.reason) == ("run", "crashed", "division by zero")
+    assert (answer.run.run.parent, answer.body) == (format_id(story.faster), {})
+    assert answer.links == [format_id(story.faster)]
+    assert not answer.forked
+    assert msgspec.json.decode(msgspec.json.encode(answer), type=ShowAnswer) == answer
 
 
 def test_what_is_no_run_and_what_is_of_an_unknown_kind_is_shown_too(story):
     assert show_answer(story.notebook.log, story.note).run is None
     body = {"deep": [{"bytes": b"\xff"}, None, True, 1.5], "é": "x"}
     unknown = story.notebook.append("poem", body)
-    shown = show_answer(story.notebook.log, unknown)
-    assert shown.body == {"deep": [{"bytes": "ff"}, None, True, 1.5], "é": "x"}
-    assert shown.record.summary == ""
+    reply = show_answer(story.notebook.log, unknown)
+    assert reply.body == {"deep": [{"bytes": "ff"}, None, True, 1.5], "é": "x"}
+    assert reply.record.summary == ""
     answer = log_answer(story.notebook.log)
     assert msgspec.json.decode(msgspec.json.encode(answer), type=LogAnswer) == answer
 

@@ -15,7 +15,7 @@ from tests.nasty import NASTY
 def find(story, tmp_path):
     notebook = story.notebook
     desk = Desk(notebook.log, notebook.blobs, notebook.mine.public, None, tmp_path / "choices", lambda: 0)
-    return lambda query="", **asked: search(desk, SearchOf(query=query, **asked))
+    return lambda query="", **options: search(desk, SearchOf(query=query, **options))
 
 
 def kinds(answer):
@@ -28,12 +28,12 @@ def test_a_word_finds_whatever_has_it(story, find):
     depth = find("depth")
     assert kinds(depth) == {"settings", "notes", "runs"}
     assert (depth.task, depth.settings, depth.total) == ("grammar", ["DEPTH"], 1)
-    assert [one.id for one in depth.runs] == [format_id(story.deeper)]
-    assert [one.text for one in depth.notes] == ["depth helps"]
+    assert [run.id for run in depth.runs] == [format_id(story.deeper)]
+    assert [note.text for note in depth.notes] == ["depth helps"]
     key = story.notebook.other.public.hex()
-    assert [one.key for one in find(key[:12]).participants] == [key]
-    assert [one.id for one in find(short_id(story.faster)).runs] == [format_id(story.faster)]
-    assert [one.command for one in find("leaderboard of").commands] == ["top"]
+    assert [participant.key for participant in find(key[:12]).participants] == [key]
+    assert [run.id for run in find(short_id(story.faster)).runs] == [format_id(story.faster)]
+    assert [command.command for command in find("leaderboard of").commands] == ["top"]
 
 
 def test_all_words_have_to_be_there_and_a_kind_is_found_alone(find):

@@ -13,7 +13,7 @@ from tests.daemon.toy import TRAIN, write_toy_task
 
 
 @pytest.fixture
-def asked(tmp_path):
+def suggest_with(tmp_path):
     """A task with runs at some X, all with a value of (X - 0.3)²; what asks about it."""
     folder = write_toy_task(tmp_path / "toy")
     pin_baseline(folder)
@@ -45,32 +45,32 @@ def asked(tmp_path):
         yield ask
 
 
-def test_before_any_run_the_baseline_is_what_comes_first(asked):
-    first, *others = asked()
+def test_before_any_run_the_baseline_is_what_comes_first(suggest_with):
+    first, *others = suggest_with()
     assert (first.change, first.expected) == ({}, None)
-    assert all(one.change for one in others)
+    assert all(other.change for other in others)
 
 
-def test_suggestions_differ_and_say_what_is_expected_of_them(asked):
-    asked.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.1)
-    made = asked(count=4)
-    assert len({str(one.change) for one in made}) == 4
-    assert all(one.low <= one.expected <= one.high and one.parent for one in made if one.change)
-    assert asked(count=4) == made, "nothing was claimed or run"
+def test_suggestions_differ_and_say_what_is_expected_of_them(suggest_with):
+    suggest_with.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.1)
+    made = suggest_with(count=4)
+    assert len({str(each.change) for each in made}) == 4
+    assert all(each.low <= each.expected <= each.high and each.parent for each in made if each.change)
+    assert suggest_with(count=4) == made, "nothing was claimed or run"
 
 
-def test_settings_near_the_good_ones_are_expected_to_be_better(asked):
-    asked.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.1)
-    (near,), (far,) = asked(settings={"X": "0.35"}), asked(settings={"X": 0.95})
+def test_settings_near_the_good_ones_are_expected_to_be_better(suggest_with):
+    suggest_with.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.1)
+    (near,), (far,) = suggest_with(settings={"X": "0.35"}), suggest_with(settings={"X": 0.95})
     assert near.change == {"X": [0.45, 0.35]}
     assert near.expected < far.expected
     assert near.low < (0.35 - 0.3) ** 2 < near.high
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [({"Z": 1}, "turns no setting Z"), ({"X": "high"}, "can't be high"), ({"X": True}, "can't be")],
 )
-def test_settings_that_can_not_be_are_refused_by_name(asked, settings, said):
-    with pytest.raises(UsageError, match=said):
-        asked(settings=settings)
+def test_settings_that_can_not_be_are_refused_by_name(suggest_with, settings, message):
+    with pytest.raises(UsageError, match=message):
+        suggest_with(settings=settings)

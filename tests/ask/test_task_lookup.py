@@ -11,12 +11,12 @@ from tests.ask.notebook import BUDGET
 
 def test_a_task_is_found_by_name_by_digest_and_by_nothing_when_it_is_the_only_one(story):
     log = story.notebook.log
-    found = find_task(log)
-    assert found.digest == story.task
-    assert found[1:6] == ("grammar", "val_bpb", "minimize", BUDGET, 0.75)
-    assert find_task(log, "grammar") == found
+    task = find_task(log)
+    assert task.digest == story.task
+    assert task[1:6] == ("grammar", "val_bpb", "minimize", BUDGET, 0.75)
+    assert find_task(log, "grammar") == task
     for length in (4, 12, 64):
-        assert find_task(log, story.task.hex()[:length].upper()) == found
+        assert find_task(log, story.task.hex()[:length].upper()) == task
 
 
 def test_without_a_reference_the_task_worked_on_last_is_meant(notebook):

@@ -21,7 +21,7 @@ SEARCH = Proposer(name="search")
 FULL = {"DEPTH": 4, "LR": 0.1}
 
 
-def told(notebook: Notebook, run: bytes, *, blobs: BlobStore | None = None):
+def tell(notebook: Notebook, run: bytes, *, blobs: BlobStore | None = None):
     record = notebook.log.records.get(run)
     body = record.body
     assert isinstance(body, Run)
@@ -31,52 +31,52 @@ def told(notebook: Notebook, run: bytes, *, blobs: BlobStore | None = None):
 
 
 def test_a_run_is_told_by_its_change_with_the_task_s_ranges(story: Story, tmp_path):
-    found = told(story.notebook, story.deeper)
-    assert (found.headline, found.jump) == ("DEPTH 4 → 6", False)
-    (change,) = found.changes
+    result = tell(story.notebook, story.deeper)
+    assert (result.headline, result.jump) == ("DEPTH 4 → 6", False)
+    (change,) = result.changes
     assert change.place_before is not None
     with BlobStore(tmp_path / "none") as empty:
-        (change,) = told(story.notebook, story.deeper, blobs=empty).changes
+        (change,) = tell(story.notebook, story.deeper, blobs=empty).changes
         assert (change.text, change.place_before) == ("DEPTH 4→6", None), "the program is not here, nor its ranges"
 
 
 def test_a_run_without_a_known_genome_has_its_title_and_the_baseline_is_called_so(story: Story):
-    found = told(story.notebook, story.crashed)
-    assert (found.headline, found.changes, found.because) == ("divide", [], "")
-    assert told(story.notebook, story.baseline).headline == "The baseline"
+    result = tell(story.notebook, story.crashed)
+    assert (result.headline, result.changes, result.because) == ("divide", [], "")
+    assert tell(story.notebook, story.baseline).headline == "The baseline"
 
 
 def test_a_change_of_the_baseline_is_told_where_that_was_published_without_its_genome(notebook: Notebook):
     task = notebook.task()
     first = notebook.run(task, 1.2, title="first")
     child = notebook.run(task, 1.1, source="2", parent=first, genome={"DEPTH": 8, "LR": 0.1}, title="x")
-    assert told(notebook, child).headline == "DEPTH 4 → 8"
+    assert tell(notebook, child).headline == "DEPTH 4 → 8"
     other = notebook.run(task, 1.1, source="3", parent=child, genome={"DEPTH": 9}, base=b"b" * 32, title="on another")
-    assert told(notebook, other).headline == "on another", "its genome changes another program"
+    assert tell(notebook, other).headline == "on another", "its genome changes another program"
 
 
 EDITED = "DEPTH = 6\nLR = 0.1\nWIDTH = 9\n\n\ndef build_model():\n    return DEPTH + WIDTH\n"
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["of its record", "of its program"])
+@pytest.mark.parametrize("facts", [True, False], ids=["of its record", "of its program"])
 def test_an_edit_of_more_than_settings_is_told_by_its_title_and_its_settings_stand_beside_it(
-    notebook: Notebook, tmp_path, known
+    notebook: Notebook, tmp_path, facts
 ):
     task = notebook.task()
     first = notebook.run(task, 1.2, genome=FULL | {"+muon": True})
-    settings = {"genome": FULL | {"DEPTH": 6}, "base": hashlib.sha256(EDITED.encode()).digest()} if known else {}
+    settings = {"genome": FULL | {"DEPTH": 6}, "base": hashlib.sha256(EDITED.encode()).digest()} if facts else {}
     edit = notebook.run(task, 1.1, source=EDITED, parent=first, title="a width", **settings)
-    found = told(notebook, edit)
-    assert (found.headline, [change.text for change in found.changes]) == ("a width", ["DEPTH 4→6"])
+    result = tell(notebook, edit)
+    assert (result.headline, [change.text for change in result.changes]) == ("a width", ["DEPTH 4→6"])
     assert diff_answer(notebook.log, notebook.blobs, first, edit).change["DEPTH"] == [4, 6]
     assert "+muon" not in diff_answer(notebook.log, notebook.blobs, first, edit).change, "its text may have it"
     child = notebook.run(
         task, 1.0, source=EDITED.replace("6", "8"), parent=edit, genome=FULL | {"DEPTH": 8},
         base=hashlib.sha256(EDITED.encode()).digest(), title="x",
     )  # fmt: skip
-    assert told(notebook, child).headline == "DEPTH 6 → 8"
+    assert tell(notebook, child).headline == "DEPTH 6 → 8"
     with BlobStore(tmp_path / "none") as empty:
-        assert bool(told(notebook, edit, blobs=empty).changes) is known
+        assert bool(tell(notebook, edit, blobs=empty).changes) is facts
 
 
 def test_of_many_old_programs_some_are_read(notebook: Notebook):
@@ -90,8 +90,8 @@ def test_of_many_old_programs_some_are_read(notebook: Notebook):
     bodies = [notebook.log.records.get(run).body for run in (first, *edits)]
     parent = described(bodies[0])
     for _ in range(2):
-        shown = [bool(teller.tell(described(body), parent).changes) for body in bodies[1:]]
-        assert shown == [True] * PROGRAMS_READ + [False] * 2
+        rows = [bool(teller.tell(described(body), parent).changes) for body in bodies[1:]]
+        assert rows == [True] * PROGRAMS_READ + [False] * 2
 
 
 def test_what_an_added_part_is_stands_beside_the_task_that_ships(notebook: Notebook):
@@ -102,9 +102,9 @@ def test_what_an_added_part_is_stands_beside_the_task_that_ships(notebook: Noteb
     ):
         parent = notebook.run(task, 1.2, genome=FULL | {"+muon": False})
         run = notebook.run(task, 1.1, source="x", parent=parent, genome=FULL | {"+muon": True}, proposer=SEARCH)
-        found = told(notebook, run)
-        assert (found.headline, found.changes[0].label) == ("Add muon", label)
-        assert found.because.startswith(why)
+        result = tell(notebook, run)
+        assert (result.headline, result.changes[0].label) == ("Add muon", label)
+        assert result.because.startswith(why)
 
 
 def test_earlier_comparisons_order_changes_and_say_why(notebook: Notebook):
@@ -115,13 +115,13 @@ def test_earlier_comparisons_order_changes_and_say_why(notebook: Notebook):
         notebook.run(task, value, source=f"rate {number}", parent=parent, genome=rate)
     both = {"DEPTH": 8, "LR": 0.12}
     last = notebook.run(task, 1.0, source="both", parent=parent, genome=both, proposer=SEARCH, title="t")
-    found = told(notebook, last)
-    assert [change.name for change in found.changes] == ["LR", "DEPTH"]
-    assert found.because == "Raising LR, one of the 2 changes, helped in 2 of 3 earlier comparisons."
+    result = tell(notebook, last)
+    assert [change.name for change in result.changes] == ["LR", "DEPTH"]
+    assert result.because == "Raising LR, one of the 2 changes, helped in 2 of 3 earlier comparisons."
     (first,) = [effect for effect in effects_answer(notebook.log, find_task(notebook.log)).effects if effect.pairs == 1]
     assert (first.name, first.low, first.high) == ("DEPTH", None, None)
     again = notebook.run(task, 1.0, source="both", parent=last, genome=both, replicate=1, proposer=SEARCH)
-    assert told(notebook, again).headline == "Again, with another seed"
+    assert tell(notebook, again).headline == "Again, with another seed"
 
 
 @pytest.mark.parametrize("by", [SEARCH, None])
@@ -130,17 +130,17 @@ def test_answers_have_headlines_and_a_list_tells_runs_of_the_search_by_them(note
     parent = notebook.run(task, 1.2, genome=FULL, title="the baseline")
     genome = {"DEPTH": 6, "LR": 0.1, NASTY[:60]: 3}
     run = notebook.run(task, 1.0, source="x", parent=parent, genome=genome, title="my words", proposer=by)
-    log, blobs, found = notebook.log, notebook.blobs, find_task(notebook.log)
+    log, blobs, result = notebook.log, notebook.blobs, find_task(notebook.log)
 
     def filled(answer):
         return with_headlines(log, blobs, answer, me=notebook.mine.public)
 
-    shown = filled(show_answer(log, run))
-    assert (shown.run.run.title, shown.run.standing.headline) == ("my words", "DEPTH 4 → 6")
-    assert [change.text for change in shown.changes] == ["DEPTH 4→6"]
-    best = filled(best_answer(log, found))
+    output = filled(show_answer(log, run))
+    assert (output.run.run.title, output.run.standing.headline) == ("my words", "DEPTH 4 → 6")
+    assert [change.text for change in output.changes] == ["DEPTH 4→6"]
+    best = filled(best_answer(log, result))
     assert {best.run.standing.headline, best.reported.headline, best.task.best.headline} == {"DEPTH 4 → 6"}
-    assert filled(top_answer(log, found)).programs[0].proposer == (by.name if by else "")
+    assert filled(top_answer(log, result)).programs[0].proposer == (by.name if by else "")
     assert filled(lineage_answer(log, run)).steps[-1].run.standing.headline == "DEPTH 4 → 6"
     line = filled(log_answer(log)).records[0].summary
     assert line == ("DEPTH 4 → 6: 1" if by else "my words: 1")

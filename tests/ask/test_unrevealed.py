@@ -30,13 +30,13 @@ def commits(village, run, who):
 def test_a_commitment_waits_for_others_and_no_longer_than_the_network_s_patience(village, run):
     assert untold(village.log, ANN.public, village.now_ms) == []
     fixed = commits(village, run, ANN)
-    [one] = untold(village.log, ANN.public, village.now_ms)
-    [waits] = waiting(village.log, ANN.public, [one])
+    [first] = untold(village.log, ANN.public, village.now_ms)
+    [waits] = waiting(village.log, ANN.public, [first])
     assert (waits.run, waits.title, waits.stage, waits.missing) == (format_id(run.id), "good", EVALUATE, 2)
     assert waits.participant.key == ROOTS[2].public.hex()
     assert waits.tells_ms == fixed.time + network_rules(village.log.network).patience_ms
     commits(village, run, CEM)
-    assert waiting(village.log, ANN.public, [one])[0].missing == 1
+    assert waiting(village.log, ANN.public, [first])[0].missing == 1
 
 
 def test_what_is_told_waits_no_more(village, run):
@@ -54,6 +54,6 @@ def test_who_counts_nothing_waits_for_nobody(village, run):
 
 def test_the_node_that_measured_knows_what_came_out(village, run):
     commits(village, run, ANN)
-    known = Untold(run.id, EVALUATE, 0, measured(run, ANN))
-    [waits] = waiting(village.log, ANN.public, [known])
+    facts = Untold(run.id, EVALUATE, 0, measured(run, ANN))
+    [waits] = waiting(village.log, ANN.public, [facts])
     assert (waits.verdict, waits.value) == ("pass", 1.2)

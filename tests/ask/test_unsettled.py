@@ -15,7 +15,7 @@ from autoresearch.log.standing.answers import Judged
 from autoresearch.trust.roster import Trust
 from tests.log.standing.village import ANN, Village, settled
 
-JUDGED = [name for name, one in declared(questions).items() if issubclass(operation_of(one).answers, Judged)]
+JUDGED = [name for name, each in declared(questions).items() if issubclass(operation_of(each).answers, Judged)]
 
 
 def desk(village: Village, folder: Path) -> Desk:
@@ -30,15 +30,15 @@ def test_the_answers_about_runs_and_participants_do() -> None:
 @pytest.mark.parametrize("name", JUDGED)
 def test_an_answer_tells_the_number_and_nothing_once_all_is_settled(tmp_path: Path, name: str) -> None:
     village = Village.at(tmp_path)
-    question, there = declared(questions)[name], desk(village, tmp_path)
+    question, remote = declared(questions)[name], desk(village, tmp_path)
     named = {"id": "@", "participant": "me"}
-    given = {name: named[name] for name in operation_of(question).in_path}
-    request = msgspec.convert(given, operation_of(question).takes)
+    arguments = {name: named[name] for name in operation_of(question).in_path}
+    request = msgspec.convert(arguments, operation_of(question).takes)
 
     def unsettled() -> int:
-        return question(there, request).unsettled
+        return question(remote, request).unsettled
 
-    with village.log, there.blobs:
+    with village.log, remote.blobs:
         assert unsettled() == 0
         village.log.trust = Trust(participants=frozenset({ANN.public}))  # which the rows do not know yet
         village.run(1.5, "one")

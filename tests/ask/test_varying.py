@@ -38,9 +38,9 @@ def views(values, runs=1):
 def test_every_combination_is_a_program_of_its_own(task):
     made, left_out = variants(task, task.baseline.decode(), SETTINGS, 1)
     assert left_out == 0
-    assert [tuple(one.settings.values()) for one in made] == [(x, y) for x in (0.2, 0.4) for y in (0.1, 0.5, 0.9)]
+    assert [tuple(record.settings.values()) for record in made] == [(x, y) for x in (0.2, 0.4) for y in (0.1, 0.5, 0.9)]
     assert made[5].program == TRAIN.replace("X = 0.9", "X = 0.4").replace("Y = 0.1", "Y = 0.9")
-    assert len({one.digest for one in made}) == 6
+    assert len({record.digest for record in made}) == 6
     twice, _ = variants(task, task.baseline.decode(), {"X": [0.2, 0.2, 0.20]}, 1)
     assert len(twice) == 1
 
@@ -52,7 +52,7 @@ def test_what_the_program_forbids_is_left_out_and_counted(task):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["X"], "names no values"),
         (["X="], "names no values"),
@@ -63,8 +63,8 @@ def test_what_the_program_forbids_is_left_out_and_counted(task):
         ([], f"1 to {RUNS_MOST} runs"),
     ],
 )
-def test_what_makes_no_experiment_is_refused(task, words, said):
-    with pytest.raises(UsageError, match=said):
+def test_what_makes_no_experiment_is_refused(task, words, message):
+    with pytest.raises(UsageError, match=message):
         variants(task, task.baseline.decode(), read_values(words), 1)
 
 
@@ -101,12 +101,12 @@ def test_the_log_says_what_was_run_and_what_is_missing(task, tmp_path):
     assert (first.runs, first.value, first.to_go) == (2, 1.5, 1)
     assert (second.runs, second.value, second.failed, second.to_go) == (0, None, ["crashed"], 2)
     assert (answer.to_go, answer.elsewhere) == (3, 1)
-    assert [(one.settings["X"], number) for one, number in missing] == [(0.4, 2)]
+    assert [(left.settings["X"], number) for left, number in missing] == [(0.4, 2)]
 
 
 def test_values_are_compared_where_all_else_is_the_same():
-    found = levels_of(views({(1, 1): 10.0, (1, 2): 20.0, (2, 1): 13.0}, runs=2), 0.5)
-    by_name = {(level.setting, level.value): level for level in found}
+    result = levels_of(views({(1, 1): 10.0, (1, 2): 20.0, (2, 1): 13.0}, runs=2), 0.5)
+    by_name = {(level.setting, level.value): level for level in result}
     assert by_name["X", 2].change == 3.0  # and not 13 - 15
     assert by_name["Y", 2].change == 10.0
     assert by_name["X", 2].margin == pytest.approx(1.96 * 0.5)
@@ -117,9 +117,9 @@ def test_values_are_compared_where_all_else_is_the_same():
 @given(st.floats(-5, 5), st.floats(-5, 5), st.floats(-5, 5), st.floats(-5, 5))
 def test_a_sum_of_two_settings_has_no_interaction_and_a_product_has_one(base, a, b, c):
     values = {(x, y): base + a * x + b * y + c * x * y for x in (0, 1) for y in (0, 1)}
-    (found,) = interactions_of(views(values), 0.1)
-    assert found.amount == pytest.approx(c, abs=1e-9)
-    assert found.margin == pytest.approx(1.96 * 0.1 * 2)
+    (result,) = interactions_of(views(values), 0.1)
+    assert result.amount == pytest.approx(c, abs=1e-9)
+    assert result.margin == pytest.approx(1.96 * 0.1 * 2)
 
 
 def test_what_is_not_measured_says_nothing():

@@ -16,9 +16,9 @@ from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pai
 AUTHOR = key(1)
 
 
-def append(log, value=1.0, **given):
-    given = {"now_ms": NOW_MS} | given
-    return log.writer.append(AUTHOR, "run", run_body(value, source=b"%r" % value), **given)
+def append(log, value=1.0, **options):
+    options = {"now_ms": NOW_MS} | options
+    return log.writer.append(AUTHOR, "run", run_body(value, source=b"%r" % value), **options)
 
 
 def test_records_chain_and_are_admitted_elsewhere(log):
@@ -37,8 +37,8 @@ def test_the_chain_goes_on_after_reopening(tmp_path):
 
 
 def test_two_processes_with_one_log_spend_no_number_twice(tmp_path):
-    with Log.open(tmp_path / "log.sqlite", NETWORK) as one, Log.open(tmp_path / "log.sqlite", NETWORK) as other:
-        seqs = [append(log, value).seq for value, log in enumerate([one, other, one, other])]
+    with Log.open(tmp_path / "log.sqlite", NETWORK) as first, Log.open(tmp_path / "log.sqlite", NETWORK) as other:
+        seqs = [append(log, value).seq for value, log in enumerate([first, other, first, other])]
     assert seqs == [1, 2, 3, 4]
 
 
@@ -110,10 +110,10 @@ def test_a_forced_fork_is_shown_and_a_merge_by_the_root_key_ends_it(tmp_path):
 
 def test_a_fork_by_others_is_kept_and_shown_whatever_comes_first(log, tmp_path):
     with (
-        Log.open(tmp_path / "a" / "log.sqlite", NETWORK) as one,
+        Log.open(tmp_path / "a" / "log.sqlite", NETWORK) as first,
         Log.open(tmp_path / "b" / "log.sqlite", NETWORK) as two,
     ):
-        left, right = append(one, 1.0), append(two, 2.0)
+        left, right = append(first, 1.0), append(two, 2.0)
     verdicts = log.writer.ingest(pairs([left, right, left]), now_ms=NOW_MS)
     assert [verdict.state for verdict in verdicts] == [State.STORED, State.STORED, State.DUPLICATE]
     assert log.devices.forks()[0].ids == tuple(sorted([left.id, right.id]))
@@ -150,7 +150,7 @@ def test_a_record_over_the_size_is_refused(log):
 
 
 def test_a_full_disk_is_refused_cleanly_and_nothing_is_lost(log):
-    kept = append(log)
+    record = append(log)
     pages = log.reader.connection.execute("PRAGMA page_count").fetchone()[0]
     log.reader.connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(Refused, match="full"):
@@ -158,7 +158,7 @@ def test_a_full_disk_is_refused_cleanly_and_nothing_is_lost(log):
     before = log.devices.head(AUTHOR.public)
     log.reader.connection.execute("PRAGMA max_page_count = 100000")
     assert append(log, 9.0).seq == before.seq + 1
-    assert log.records.get(kept.id) == kept
+    assert log.records.get(record.id) == record
     assert log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 

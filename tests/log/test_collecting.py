@@ -30,11 +30,11 @@ kept_blobs = st.lists(
 
 
 @given(kept_blobs, st.data(), st.integers(-10, 20_000), st.integers(0, 60))
-def test_what_goes_is_loose_old_the_least_recently_used_and_no_more_than_must(kept, data, excess_bytes, before_ms):
-    pinned = {blob.sha256 for blob in kept if data.draw(st.booleans())}
-    chosen = victims(kept, pinned, excess_bytes=excess_bytes, before_ms=before_ms)
+def test_what_goes_is_loose_old_the_least_recently_used_and_no_more_than_must(stored, data, excess_bytes, before_ms):
+    pinned = {blob.sha256 for blob in stored if data.draw(st.booleans())}
+    chosen = victims(stored, pinned, excess_bytes=excess_bytes, before_ms=before_ms)
 
-    loose = [b for b in kept if b.fetched and b.sha256 not in pinned and b.used_ms < before_ms]
+    loose = [b for b in stored if b.fetched and b.sha256 not in pinned and b.used_ms < before_ms]
     assert set(chosen) <= set(loose)
     assert sum(b.size for b in chosen) >= excess_bytes or set(chosen) == set(loose)
     assert not chosen or sum(b.size for b in chosen[:-1]) < excess_bytes

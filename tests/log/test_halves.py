@@ -48,23 +48,23 @@ def test_the_culprits_alone_are_refused(tmp_path, fault, culprits):
     honest, bad, made = batch(culprits)
     with faulty(tmp_path / "log.sqlite", fault) as log, Log.open(tmp_path / "clean.sqlite", NETWORK) as clean:
         verdicts = log.writer.ingest(pairs(made), now_ms=NOW_MS)
-        assert [one.id for one in verdicts] == [record.id for record in made]
-        refused = [one for one in verdicts if one.state is State.REFUSED]
-        assert [one.id for one in refused] == [record.id for record in made if record in bad]
-        assert all(one.refusal and one.refusal.sentence.startswith("it can't be stored: ") for one in refused)
-        assert {one.state for one in verdicts if one not in refused} == {State.STORED}
+        assert [verdict.id for verdict in verdicts] == [record.id for record in made]
+        refused = [verdict for verdict in verdicts if verdict.state is State.REFUSED]
+        assert [each.id for each in refused] == [record.id for record in made if record in bad]
+        assert all(each.refusal and each.refusal.sentence.startswith("it can't be stored: ") for each in refused)
+        assert {verdict.state for verdict in verdicts if verdict not in refused} == {State.STORED}
         clean.writer.ingest(pairs(honest), now_ms=NOW_MS)
         assert dump(log) == dump(clean)
         again = log.writer.ingest(pairs(made), now_ms=NOW_MS)
-        assert {one.state for one in again if one not in refused} <= {State.DUPLICATE, State.REFUSED}
+        assert {each.state for each in again if each not in refused} <= {State.DUPLICATE, State.REFUSED}
 
 
 def test_an_import_goes_on_after_a_culprit(tmp_path):
     honest, bad, made = batch([4, 9])
-    with Log.open(tmp_path / "there.sqlite", NETWORK) as there, BlobStore(tmp_path / "blobs") as blobs:
-        there.writer.ingest(pairs(made), now_ms=NOW_MS)
+    with Log.open(tmp_path / "there.sqlite", NETWORK) as remote, BlobStore(tmp_path / "blobs") as blobs:
+        remote.writer.ingest(pairs(made), now_ms=NOW_MS)
         with (tmp_path / "bundle.car").open("wb") as file:
-            write_bundle(there, blobs, file)
+            write_bundle(remote, blobs, file)
         imported = Imported()
         with faulty(tmp_path / "log.sqlite", "overflow") as log, (tmp_path / "bundle.car").open("rb") as file:
             import_bundle(file, log, blobs, imported, now_ms=NOW_MS)
@@ -104,7 +104,7 @@ def test_what_the_disk_or_the_file_is_to_blame_for_keeps_the_batch(tmp_path):
         with pytest.raises(Refused, match="no such table"):
             log.writer.ingest(pairs(made), now_ms=NOW_MS)
         log.reader.connection.execute("ALTER TABLE away RENAME TO lineage")
-        assert {one.state for one in log.writer.ingest(pairs(made), now_ms=NOW_MS)} == {State.STORED}
+        assert {each.state for each in log.writer.ingest(pairs(made), now_ms=NOW_MS)} == {State.STORED}
 
 
 @pytest.mark.parametrize("bad", [2**63, -(2**63) - 1, "\ud800", 10**400])

@@ -81,8 +81,8 @@ class Table:
         if self.connection.execute("SELECT 1 FROM run WHERE n = ?", (n,)).fetchone():
             return
         above = None if parent is None else name(parent)
-        one = (n, name(n), b"%d" % (n % 3), n, minutes * MINUTES_MS, "run", task, b"", b"")
-        self.connection.execute("INSERT OR IGNORE INTO record VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", one)
+        first = (n, name(n), b"%d" % (n % 3), n, minutes * MINUTES_MS, "run", task, b"", b"")
+        self.connection.execute("INSERT OR IGNORE INTO record VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", first)
         if above:
             self.connection.execute("INSERT OR IGNORE INTO lineage VALUES(?, ?)", (n, above))
         row = (n, name(n), task, "", status, value, 1, b"", 0, above, None, b"%d" % (n % 3), n, minutes * MINUTES_MS)
@@ -97,8 +97,8 @@ class Table:
     def judge(self, n: int, state: str, value: float | None, gain: float | None, attested: bool, fair: bool) -> None:
         """Verifiers say something, or others are trusted."""
         columns = [row[1] for row in self.connection.execute("PRAGMA table_info(standing)")]
-        known = {"n": n, "state": state, "value": value, "improvement": gain, "attested": attested, "compared": fair}
-        row = [known.get(column, None if column == "error" else 0) for column in columns]
+        fields = {"n": n, "state": state, "value": value, "improvement": gain, "attested": attested, "compared": fair}
+        row = [fields.get(column, None if column == "error" else 0) for column in columns]
         self.connection.execute(f"INSERT OR REPLACE INTO standing VALUES({', '.join('?' * len(row))})", row)
 
     def act(self, n: int, what: str | tuple) -> None:
@@ -116,23 +116,23 @@ class Table:
 
     def plain(self) -> dict[str, list[tuple]]:
         """The same from one pass over all runs."""
-        found: dict[str, list[tuple]] = {table: [] for table in TABLES}
-        there = {n for (n,) in self.connection.execute("SELECT n FROM run")}
+        by_name: dict[str, list[tuple]] = {table: [] for table in TABLES}
+        remote = {n for (n,) in self.connection.execute("SELECT n FROM run")}
         states = {
             n: row
             for n, *row in self.connection.execute(
                 "SELECT n, state, value, improvement, attested, compared FROM standing"
             )
         }
-        numbers = {name(n): n for n in there}
+        numbers = {name(n): n for n in remote}
         best: dict[tuple, float] = {}
         tally, slots = Counter(), Counter()
-        for n in sorted(there, key=lambda n: (self.runs[n][1], name(n))):
+        for n in sorted(remote, key=lambda n: (self.runs[n][1], name(n))):
             task, minutes, status, value, parent, device = self.runs[n]
             state, verified, gain, attested, fair = states.get(n, ["reported", None, None, 0, 0])
             sign, clocked, time = (1 if TASKS[task][0] == "minimize" else -1), TASKS[task][1], minutes * MINUTES_MS
             reported = value if status == "ok" else None
-            shown = reported if verified is None else verified
+            output = reported if verified is None else verified
             above = self.runs[numbers[name(parent)]] if parent is not None and name(parent) in numbers else None
             delta = None
             if gain is not None:
@@ -142,22 +142,22 @@ class Table:
             fair = fair and reported is not None
             hardware = device if clocked and fair else ""
             claim = sign * reported if fair and attested and state in ("reported", "confirmed") else None
-            sure = sign * shown if fair and state == "confirmed" else None
+            sure = sign * output if fair and state == "confirmed" else None
             mark = "failed" if status != "ok" else state
             zeros = 32 - int.from_bytes(name(n)[:4]).bit_length()
-            found["listing"].append((n, task, time, mark, shown, delta, hardware, claim, sure, zeros))
+            by_name["listing"].append((n, task, time, mark, output, delta, hardware, claim, sure, zeros))
             for kind, key in enumerate((claim, sure)):
                 course = (task, hardware, kind)
                 if key is not None and key < best.get(course, math.inf):
                     best[course] = key
-                    found["frontier"].append((*course, time, name(n), n, key))
+                    by_name["frontier"].append((*course, time, name(n), n, key))
             tally[task, b"%d" % (n % 3), device, status, mark] += 1
             for level, width in enumerate((2**21, 2**27)):
                 slots[task, level, time // width, "runs"] += 1
                 slots[task, level, time // width, "cpu"] += 10 + n
-        found["tally"] = [(*key, runs) for key, runs in tally.items()]
-        found["slot"] = [(*key[:3], runs, slots[*key[:3], "cpu"]) for key, runs in slots.items() if key[3] == "runs"]
-        return {table: sorted(rows, key=repr) for table, rows in found.items()}
+        by_name["tally"] = [(*key, runs) for key, runs in tally.items()]
+        by_name["slot"] = [(*key[:3], runs, slots[*key[:3], "cpu"]) for key, runs in slots.items() if key[3] == "runs"]
+        return {table: sorted(rows, key=repr) for table, rows in by_name.items()}
 
 
 @pytest.mark.parametrize("at_once", [1, 2_000])
@@ -233,39 +233,41 @@ def test_a_filter_finds_what_looking_at_each_run_finds(
         table.act(n, what)
     settle_listing(table.connection)
     reader = Reader(table.connection)
-    found, every = asked_of(table, number, picked), table.plain()
+    result, every = asked_of(table, number, picked), table.plain()
     led = {
-        (sure, n) for task, device, sure, _, _, n, _ in every["frontier"] if (task, device) == (found.task, found.board)
+        (sure, n)
+        for task, device, sure, _, _, n, _ in every["frontier"]
+        if (task, device) == (result.task, result.board)
     }
     rows = {}
     for n, task, time, mark, value, delta, *_ in every["listing"]:
         device, author, place = runs[n][5], b"%d" % (n % 3), (time, name(n))
-        theirs = found.authors is None or author in found.authors
-        theirs |= any(own.device == author and own.start_ms <= time < own.end_ms for own in found.own)
-        fits = task == found.task and theirs and (not found.until or n <= found.until)
-        fits &= found.hardware in ("", device) and (not found.ids or found.ids[0] <= name(n) <= found.ids[1])
-        if fits and found.since <= place and (not found.to or place < found.to):
+        theirs = result.authors is None or author in result.authors
+        theirs |= any(own.device == author and own.start_ms <= time < own.end_ms for own in result.own)
+        fits = task == result.task and theirs and (not result.until or n <= result.until)
+        fits &= result.hardware in ("", device) and (not result.ids or result.ids[0] <= name(n) <= result.ids[1])
+        if fits and result.since <= place and (not result.to or place < result.to):
             key = {"time": time, "value": value, "change": delta, "cost": 10 + n}[order]
             rows[n] = "leading" if mark == "reported" and (0, n) in led else mark, key, place
     listing_ = questions.Listing(reader)
-    if not found.to and found.since == (0, b""):
-        assert listing_.counts(found).marks == Counter(mark for mark, _, _ in rows.values())
-    wanted = [n for n, (mark, _, _) in rows.items() if not marks or mark in marks]
+    if not result.to and result.since == (0, b""):
+        assert listing_.counts(result).marks == Counter(mark for mark, _, _ in rows.values())
+    target = [n for n, (mark, _, _) in rows.items() if not marks or mark in marks]
     sign = -1 if falling else 1
-    with_place = sorted(wanted, key=lambda n: rows[n][2], reverse=falling and order == "time")
+    with_place = sorted(target, key=lambda n: rows[n][2], reverse=falling and order == "time")
     expected = with_place
     if order != "time":
-        there = sorted((n for n in with_place if rows[n][1] is not None), key=lambda n: sign * rows[n][1])
-        expected = [*there, *(n for n in with_place if rows[n][1] is None)]
-    asked = replace(found, marks=frozenset(marks))
-    shown = [listing_.page(asked, order, falling=falling, limit=cut, skip=skip) for skip in range(0, 15, cut)]
-    assert [n for page in shown for n in page] == expected
-    facts = listing_.facts(asked, range(14))
-    assert list(facts) == sorted(wanted, key=lambda n: rows[n][2])
-    assert {n for n, run in facts.items() if run.led_by_claim} == {n for n in wanted if (0, n) in led}
-    assert {n for n, run in facts.items() if run.leads} == {n for n in wanted if (1, n) in led}
-    some = [run.n for kinds in ("plain", "marked") for run in listing_.sample(asked, kinds, cut)]
-    assert sorted(some) == sorted(n for n in wanted if int.from_bytes(name(n)[:4]) < 1 << 32 - cut)
+        remote = sorted((n for n in with_place if rows[n][1] is not None), key=lambda n: sign * rows[n][1])
+        expected = [*remote, *(n for n in with_place if rows[n][1] is None)]
+    requests = replace(result, marks=frozenset(marks))
+    views = [listing_.page(requests, order, falling=falling, limit=cut, skip=skip) for skip in range(0, 15, cut)]
+    assert [n for page in views for n in page] == expected
+    facts = listing_.facts(requests, range(14))
+    assert list(facts) == sorted(target, key=lambda n: rows[n][2])
+    assert {n for n, run in facts.items() if run.led_by_claim} == {n for n in target if (0, n) in led}
+    assert {n for n, run in facts.items() if run.leads} == {n for n in target if (1, n) in led}
+    some = [run.n for kinds in ("plain", "marked") for run in listing_.sample(requests, kinds, cut)]
+    assert sorted(some) == sorted(n for n in target if int.from_bytes(name(n)[:4]) < 1 << 32 - cut)
     table.connection.close()
 
 
@@ -278,11 +280,11 @@ def test_places_are_those_of_counting(runs, steps, least: int) -> None:
     settle_listing(table.connection)
     for task in TASKS:
         places = questions.Listing(Reader(table.connection)).places(task)
-        there = sorted((row[2], name(row[0]), 10 + row[0]) for row in table.plain()["listing"] if row[1] == task)
-        costs = list(accumulate(cost for _, _, cost in there))
-        assert places.total == len(there)
-        assert places.of(run[:2] for run in there) == [(at, cost) for at, cost in enumerate(costs, 1)]
-        for axis, sums in (("number", list(range(1, len(there) + 1))), ("cost", costs)):
-            first = next((run[:2] for run, sum_ in zip(there, sums, strict=True) if sum_ >= least), None)
+        remote = sorted((row[2], name(row[0]), 10 + row[0]) for row in table.plain()["listing"] if row[1] == task)
+        costs = list(accumulate(cost for _, _, cost in remote))
+        assert places.total == len(remote)
+        assert places.of(run[:2] for run in remote) == [(at, cost) for at, cost in enumerate(costs, 1)]
+        for axis, sums in (("number", list(range(1, len(remote) + 1))), ("cost", costs)):
+            first = next((run[:2] for run, sum_ in zip(remote, sums, strict=True) if sum_ >= least), None)
             assert places.at(axis, least) == first
     table.connection.close()

@@ -15,18 +15,18 @@ from tests.record.making import NETWORK, key, run_body, sealed
 
 def expected(log):
     """All pairs of the runs that are shown, compared one by one."""
-    kept = {record.id: record for record in log.records.newest(limit=1000)}
-    gone = {(link, one.author) for one in kept.values() if isinstance(one.body, Withdrawal) for link in one.links}
-    runs = {run.id: run for run in kept.values() if isinstance(run.body, Run) and (run.id, run.author) not in gone}
-    found = []
+    stored = {record.id: record for record in log.records.newest(limit=1000)}
+    gone = {(link, each.author) for each in stored.values() if isinstance(each.body, Withdrawal) for link in each.links}
+    runs = {run.id: run for run in stored.values() if isinstance(run.body, Run) and (run.id, run.author) not in gone}
+    results = []
     for run in runs.values():
         above = runs.get(run.body.parent)
         if above is None or above.body.task != run.body.task:
             continue
         changed = changes_of(above.body.genome, run.body.genome, run.body.base == above.body.base)
         if len(changed) <= 16:
-            found += [row(run, above, name, changed) for name in changed]
-    return sorted(found, key=repr)
+            results += [row(run, above, name, changed) for name in changed]
+    return sorted(results, key=repr)
 
 
 def changes_of(old, new, same_base):
@@ -41,7 +41,7 @@ def changes_of(old, new, same_base):
 def row(run, above, name, changed):
     old, new = changed[name]
     texts = isinstance(old, str) or isinstance(new, str)
-    values = [one.body.value if one.body.status == "ok" else None for one in (above, run)]
+    values = [each.body.value if each.body.status == "ok" else None for each in (above, run)]
     before, after = (value if value is not None and abs(value) < 1e30 else None for value in values)
     delta = after - before if before is not None and after is not None else None
     failed = before is not None and run.body.status == "diverged"
@@ -62,8 +62,8 @@ def test_the_rows_are_the_pairs_of_the_runs_that_are_shown(made, order, batch):
 def chain(*fields, network=NETWORK):
     """Runs of one device, each the child of the one before it."""
     made = []
-    for number, one in enumerate(fields):
-        value, genome, more = one
+    for number, field in enumerate(fields):
+        value, genome, more = field
         parent = made[-1].id if made else None
         body = run_body(value, source=b"%d" % number, genome=genome, parent=parent, **more)
         made.append(sealed(key(1), body, seq=number + 1, network=network))
@@ -79,7 +79,7 @@ def test_a_run_that_failed_where_its_parent_did_not_is_a_row_without_a_change_of
     )
     with fresh(NETWORK) as log:
         fill(log, made)
-        rows = sorted((one[3], *one[7:]) for one in dump(log)["pair"])
+        rows = sorted((each[3], *each[7:]) for each in dump(log)["pair"])
     assert rows == sorted([(made[1].id, 1, None, 1), (made[2].id, -1, None, 0), (made[3].id, -1, None, 0)])
 
 

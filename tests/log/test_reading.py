@@ -92,9 +92,9 @@ def test_everything_comes_out_again_in_the_order_of_sync(log):
     assert list(log.records.iter_raw()) == pairs(RUNS)
     assert list(log.records.iter_keys()) == [(record.time, record.id) for record in RUNS]
     assert list(log.records.iter_keys(since_ms=NOW_MS + 39_000)) == [(record.time, record.id) for record in RUNS[38:]]
-    wanted = [RUNS[3].id, b"?" * 32, RUNS[1].id]
-    assert log.records.raw(wanted) == pairs([RUNS[3], RUNS[1]])
-    assert log.records.has(wanted) == {RUNS[3].id, RUNS[1].id}
+    expected = [RUNS[3].id, b"?" * 32, RUNS[1].id]
+    assert log.records.raw(expected) == pairs([RUNS[3], RUNS[1]])
+    assert log.records.has(expected) == {RUNS[3].id, RUNS[1].id}
 
 
 def test_unknown_kinds_are_stored_and_given_out_but_in_no_view(log):

@@ -114,12 +114,12 @@ def test_whole_records_are_found_and_the_damaged_file_is_kept(paths, what):
     before = ids(paths.log)
     spoil(paths.log)
     content = paths.log.read_bytes()
-    [one] = repair(paths, NETWORK, Trust())
+    [first] = repair(paths, NETWORK, Trust())
     after = ids(paths.log)
     assert after <= before
     assert len(after) >= share * len(before)
-    assert one.rows == len(after)
-    assert one.kept_as.read_bytes() == content
+    assert first.rows == len(after)
+    assert first.kept_as.read_bytes() == content
     assert not damage(paths.log)
     assert repair(paths, NETWORK, Trust()) == []
 
@@ -149,9 +149,9 @@ def test_records_of_a_damaged_write_ahead_log_are_not_overwritten_but_found(path
         refuse_unread_changes(paths.log)
     assert "is damaged" in damage(paths.log)
     left = wal.read_bytes()
-    [one] = repair(paths, NETWORK, Trust())
+    [first] = repair(paths, NETWORK, Trust())
     assert len(everything) - 10 <= len(ids(paths.log)) <= len(everything)
-    assert one.kept_as.with_name(f"{one.kept_as.name}-wal").read_bytes() == left
+    assert first.kept_as.with_name(f"{first.kept_as.name}-wal").read_bytes() == left
     assert not wal.exists() or not wal.stat().st_size
 
 
@@ -190,8 +190,8 @@ def test_a_killed_repair_is_begun_again_and_loses_nothing(paths):
             repair(paths, NETWORK, Trust())
             os._exit(0)
         _, how = os.waitpid(child, 0)
-        kept = [path for path in paths.data.glob("log.sqlite*") if path.is_file() and path.read_bytes() == content]
-        assert kept, f"the damaged file was lost before call {deadly}"
+        stored = [path for path in paths.data.glob("log.sqlite*") if path.is_file() and path.read_bytes() == content]
+        assert stored, f"the damaged file was lost before call {deadly}"
         if how == 0:
             break
         assert damage(paths.log) or ids(paths.log) == before

@@ -48,12 +48,12 @@ def keep(entries, network):
         (network.per_day, lambda entry: (entry[0], entry[1])),
         (network.per_author, lambda entry: entry[0]),
     ):
-        taken, kept = Counter(), set()
+        taken, stored = Counter(), set()
         for entry in sorted(entries, key=lambda entry: (entry[2], entry[3])):
             taken[bucket(entry)] += 1
             if taken[bucket(entry)] <= limit:
-                kept.add(entry)
-        entries = kept
+                stored.add(entry)
+        entries = stored
     return entries
 
 
@@ -65,10 +65,10 @@ def entry(record):
 @given(records(AMPLE), st.randoms(use_true_random=False), st.integers(1, 8))
 @settings(max_examples=40, deadline=None)
 def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
-    with fresh(AMPLE) as one, fresh(AMPLE) as other:
-        fill(one, made)
+    with fresh(AMPLE) as first, fresh(AMPLE) as other:
+        fill(first, made)
         fill(other, made, order, batch)
-        contents = dump(one)
+        contents = dump(first)
         assert dump(other) == contents
         other.writer.rebuild()
         assert dump(other) == contents
@@ -78,10 +78,10 @@ def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
 @given(records(SMALL), st.randoms(use_true_random=False), st.integers(1, 8))
 @settings(max_examples=40, deadline=None)
 def test_any_order_under_a_quota_gives_the_same_tables(made, order, batch):
-    with fresh(SMALL) as one, fresh(SMALL) as other:
-        fill(one, made)
+    with fresh(SMALL) as first, fresh(SMALL) as other:
+        fill(first, made)
         fill(other, made, order, batch)
-        contents = dump(one)
+        contents = dump(first)
         assert dump(other) == contents
         assert {record.id for record in made if entry(record) in keep(set(map(entry, made)), SMALL)} == {
             row[0] for row in contents["record"]
@@ -104,11 +104,11 @@ def test_of_one_record_more_than_a_limit_one_goes(crowd, batch):
         sealed(key(1), run_body(float(number)), seq=seq, time_ms=NOW_MS - day * DAY_MS, network=SMALL)
         for number, (day, seq) in enumerate(crowd)
     ]
-    kept = keep(set(map(entry, made)), SMALL)
-    assert len(kept) == len(made) - 1
+    stored = keep(set(map(entry, made)), SMALL)
+    assert len(stored) == len(made) - 1
     with fresh(SMALL) as log:
         fill(log, made, batch=batch)
-        assert {record.id for record in made if entry(record) in kept} == {row[0] for row in dump(log)["record"]}
+        assert {record.id for record in made if entry(record) in stored} == {row[0] for row in dump(log)["record"]}
 
 
 entries = st.tuples(
@@ -118,9 +118,9 @@ entries = st.tuples(
 
 @given(st.sets(entries, max_size=60), st.sets(entries, max_size=60))
 @settings(max_examples=200)
-def test_what_peers_keep_does_not_depend_on_who_saw_what_first(one, other):
-    kept = keep(keep(one, SMALL) | keep(other, SMALL), SMALL)
-    assert kept == keep(one | other, SMALL)
+def test_what_peers_keep_does_not_depend_on_who_saw_what_first(first, other):
+    stored = keep(keep(first, SMALL) | keep(other, SMALL), SMALL)
+    assert stored == keep(first | other, SMALL)
 
 
 @given(records(SMALL), st.data())
@@ -129,13 +129,13 @@ def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, dat
     """f(f(S) ∪ f(T)) = f(S ∪ T), with logs."""
     left = [record for record in made if data.draw(st.booleans())]
     right = [record for record in made if record not in left or data.draw(st.booleans())]
-    with fresh(SMALL) as one, fresh(SMALL) as other, fresh(SMALL) as both:
-        fill(one, left)
+    with fresh(SMALL) as first, fresh(SMALL) as other, fresh(SMALL) as both:
+        fill(first, left)
         fill(other, right)
         fill(both, made)
-        for here, there in ((one, other), (other, one)):
-            here.writer.ingest(list(there.records.iter_raw()), now_ms=NOW_MS + 10**6)
-        assert dump(one) == dump(other) == dump(both)
+        for local, remote in ((first, other), (other, first)):
+            local.writer.ingest(list(remote.records.iter_raw()), now_ms=NOW_MS + 10**6)
+        assert dump(first) == dump(other) == dump(both)
 
 
 def test_late_records_with_small_numbers_push_out_those_over_quota():
@@ -213,9 +213,9 @@ def test_five_hundred_records_in_random_orders_give_the_same_tables():
         for _ in range(500)
     ]
     made = list({record.id: record for record in made}.values())
-    with fresh(NETWORK) as one:
-        fill(one, made)
-        contents = dump(one)
+    with fresh(NETWORK) as first:
+        fill(first, made)
+        contents = dump(first)
     for seed in range(5):
         with fresh(NETWORK) as other:
             fill(other, made, random.Random(seed), batch=seed * 37 + 1)

@@ -16,8 +16,8 @@ KINDS = ("note", "worked", "failed")
 
 
 def everything(log):
-    asked = [(kind, words) for kind in KINDS for words in ("x", "y", "x y", "the")]
-    return [log.texts.search(digest_of(), kind, words, limit=100, every=False) for kind, words in asked]
+    requests = [(kind, words) for kind in KINDS for words in ("x", "y", "x y", "the")]
+    return [log.texts.search(digest_of(), kind, words, limit=100, every=False) for kind, words in requests]
 
 
 @pytest.mark.parametrize("network", [AMPLE, SMALL])
@@ -25,14 +25,14 @@ def everything(log):
 @settings(max_examples=15, deadline=None)
 def test_what_is_found_is_a_function_of_the_records(network, data):
     made = data.draw(records(network))
-    with fresh(network) as one, fresh(network) as other:
-        fill(one, made)
+    with fresh(network) as first, fresh(network) as other:
+        fill(first, made)
         fill(other, made, data.draw(st.randoms(use_true_random=False)), data.draw(st.integers(1, 8)))
-        expected = everything(one)
+        expected = everything(first)
         assert everything(other) == expected
         other.writer.rebuild()
         assert everything(other) == expected
-        assert all(one.records.find(found.id) for several in expected for found in several)
+        assert all(first.records.find(each.id) for several in expected for each in several)
 
 
 @given(st.text(max_size=80), st.booleans())
@@ -49,7 +49,7 @@ def test_a_note_is_found_by_every_word_that_it_has():
         note = log.writer.append(key(1), "note", Note(topic="insight", text=text, task=digest_of()), now_ms=NOW_MS)
         for word in [*text.split(), "weight decay", "uber", "GROSSE"[:3], "runs"]:
             hits = log.texts.search(digest_of(), "note", word, limit=5)
-            assert [one.id for one in hits] == ([note.id] if any(map(str.isalnum, word)) else []), word
+            assert [hit.id for hit in hits] == ([note.id] if any(map(str.isalnum, word)) else []), word
         assert not log.texts.search(b"other" * 6 + b"ab", "note", "LR", limit=5)
         assert not log.texts.search(digest_of(), "worked", "LR", limit=5)
 

@@ -63,17 +63,17 @@ def place(entry):
 
 def share(entries, root, device):
     """What is kept of a root key and its device, as of one participant."""
-    days, kept = Counter(), {entry for entry in entries if entry[0] not in (root, device)}
-    for entry in sorted(entries - kept, key=lambda entry: (entry[0] != root, *entry[2:])):
+    days, stored = Counter(), {entry for entry in entries if entry[0] not in (root, device)}
+    for entry in sorted(entries - stored, key=lambda entry: (entry[0] != root, *entry[2:])):
         days[entry[1]] += 1
         if days[entry[1]] <= NETWORK.per_day:
-            kept.add(entry)
-    return kept
+            stored.add(entry)
+    return stored
 
 
 def kept_of(made, named=NAMED):
     """The ids that are kept, as the protocol states it."""
-    entries = keep({(one.author, one.time // DAY_MS, one.seq, one.id) for one in made}, NETWORK)
+    entries = keep({(record.author, record.time // DAY_MS, record.seq, record.id) for record in made}, NETWORK)
     for root, device in ((ROOT, DEVICE), (MEMBER, PHONE)):
         if {root.public, device.public} <= named:
             entries = share(entries, root.public, device.public)
@@ -99,13 +99,13 @@ WRITTEN = st.lists(
 @settings(max_examples=25, deadline=None)
 def test_what_is_kept_is_a_function_of_the_set(made, order, batch):
     named = delegated(ROOT, DEVICE)
-    with opened() as one, opened() as other:
-        for log in (one, other):  # what comes before a device is named is counted with the strangers'
+    with opened() as first, opened() as other:
+        for log in (first, other):  # what comes before a device is named is counted with the strangers'
             fill(log, [named])
-        fill(one, made)
+        fill(first, made)
         fill(other, made, order, batch)
-        assert held(one) == held(other) == kept_of([named, *made])
-        contents = dump(one)
+        assert held(first) == held(other) == kept_of([named, *made])
+        contents = dump(first)
         assert dump(other) == contents
         other.writer.rebuild()
         assert dump(other) == contents
@@ -117,12 +117,12 @@ def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, dat
     first = delegated(ROOT, DEVICE)
     left = [first, *(record for record in made if data.draw(st.booleans()))]
     right = [first, *(record for record in made if record not in left or data.draw(st.booleans()))]
-    with opened() as one, opened() as other:
-        fill(one, left)
+    with opened() as item, opened() as other:
+        fill(item, left)
         fill(other, right)
-        for here, there in ((one, other), (other, one)):
-            here.writer.ingest(list(there.records.iter_raw()), now_ms=NOW_MS + 10**6)
-        assert held(one) == held(other) == kept_of([*left, *right])
+        for local, remote in ((item, other), (other, item)):
+            local.writer.ingest(list(remote.records.iter_raw()), now_ms=NOW_MS + 10**6)
+        assert held(item) == held(other) == kept_of([*left, *right])
 
 
 def test_whom_a_founder_admits_is_named_until_the_founder_dismisses_it():
@@ -151,19 +151,19 @@ def test_who_is_attested_later_is_kept_from_then_on_and_peers_become_equal(made,
     """The participant's own node kept what others dropped; they take it once they know of the attestation."""
     member = [delegated(MEMBER, PHONE), *{record.id: record for record in member}.values()]
     named, word = delegated(ROOT, DEVICE), attested(MEMBER)
-    with opened() as one, opened() as other, opened(Trust()) as home:
-        for log in (one, other):
+    with opened() as first, opened() as other, opened(Trust()) as home:
+        for log in (first, other):
             fill(log, [named])
-        fill(one, [*made, *member], order, 3)
+        fill(first, [*made, *member], order, 3)
         fill(other, [*member, *made], order, 5)
         fill(home, [*member, word])
         for _ in range(3):
-            for here, there in ((one, home), (other, one), (one, other)):
-                here.writer.ingest(list(there.records.iter_raw()), now_ms=NOW_MS + 10**6)
-        kept = kept_of([named, *made, *member, word], NAMED | {MEMBER.public, PHONE.public})
-        assert held(one) == held(other)
+            for local, remote in ((first, home), (other, first), (first, other)):
+                local.writer.ingest(list(remote.records.iter_raw()), now_ms=NOW_MS + 10**6)
+        stored = kept_of([named, *made, *member, word], NAMED | {MEMBER.public, PHONE.public})
+        assert held(first) == held(other)
         # What strangers lost while the participant was one of them is lost.
-        assert {record.id for record in member if record.id in kept} <= held(one) <= kept
+        assert {record.id for record in member if record.id in stored} <= held(first) <= stored
 
 
 def test_what_was_written_here_is_never_dropped(tmp_path):
@@ -188,12 +188,12 @@ def test_many_devices_of_a_participant_share_what_one_may_write():
     named = [delegated(ROOT, device, seq) for seq, device in enumerate(DEVICES[:4], start=1)]
     made = [wrote(device, seq) for device in DEVICES[:4] for seq in range(1, 5)]
     older = [wrote(device, seq, day=1) for device in DEVICES[:4] for seq in range(1, 5)]
-    with opened() as one, opened() as other:
-        fill(one, [*named, *made, *older])
+    with opened() as left, opened() as other:
+        fill(left, [*named, *made, *older])
         fill(other, [*reversed(older), *made, *named], batch=3)
         fill(other, [*older, *made])  # what was dropped as of strangers comes again
         first = sorted(older, key=lambda record: (record.seq, record.id))
-        assert held(one) == held(other) == {record.id for record in [*named, *first[: NETWORK.per_day]]}
+        assert held(left) == held(other) == {record.id for record in [*named, *first[: NETWORK.per_day]]}
 
 
 def test_nobody_uses_up_the_share_of_a_device_that_names_another_root_key():
@@ -218,7 +218,7 @@ def test_a_network_that_names_nobody_keeps_all():
 
 
 def test_what_is_over_the_bound_is_said_and_changes_no_view(tmp_path):
-    made = sorted((wrote(who, seq) for who in STRANGERS for seq in range(1, 5)), key=lambda one: one.id)
+    made = sorted((wrote(who, seq) for who in STRANGERS for seq in range(1, 5)), key=lambda item: item.id)
     with opened() as log:
         states = [verdict.state for verdict in fill(log, made, batch=4)]
         assert states.count(State.OVER_QUOTA) > 0

@@ -37,8 +37,8 @@ def publish(
     commit: str = "",
 ) -> Record:
     """Publish a component of a participant."""
-    said = Description(type=kind, name=name, version=version, description=description)
-    made = prepared(files, said, git=git, commit=commit)
+    facts = Description(type=kind, name=name, version=version, description=description)
+    made = prepared(files, facts, git=git, commit=commit)
     return log.writer.append(by or key(1), "release", made.body(blobs.put(made.bundle)), now_ms=time_ms)
 
 

@@ -48,11 +48,11 @@ def target(project: Path) -> Path:
 
 def refused(log: Log, blobs: BlobStore, release: Record, target: Path, *, source: str = "git") -> str:
     """What the installation says; it is no traceback, and nothing is there."""
-    with pytest.raises((Refused, UsageError, CannotRunHere)) as found:
+    with pytest.raises((Refused, UsageError, CannotRunHere)) as error:
         installed(log, blobs, release.id, target, source=source, protocols=FILE_ALONE)
     assert not target.exists()
-    assert "\n" not in str(found.value)
-    return str(found.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 def from_git(log: Log, blobs: BlobStore, address: str, commit: str, files: tuple[File, ...] = FILES) -> Record:
@@ -140,11 +140,11 @@ def test_links_submodules_and_names_that_lead_elsewhere_are_refused(
     repository(tmp_path / "host")
     commit = planted(tmp_path / "host", mode, name)
     release = from_git(log, blobs, f"file://{tmp_path}/host", commit)
-    with pytest.raises(AutoresearchError) as found:
+    with pytest.raises(AutoresearchError) as error:
         installed(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
-    assert why is None or why in str(found.value), "where git itself refuses it, its own sentence is shown"
+    assert why is None or why in str(error.value), "where git itself refuses it, its own sentence is shown"
     assert not target.exists()
-    assert "\x1b" not in str(found.value)
+    assert "\x1b" not in str(error.value)
 
 
 # 6 and 7: hooks and filters, of the repository or of this machine's own settings.
@@ -213,8 +213,8 @@ def test_other_files_than_the_record_says_are_refused(log: Log, blobs: BlobStore
     assert "is not installed: it is no tar archive" in refused(log, blobs, damaged, target, source="bundle")
     other = publish(log, blobs, version="3.0.0", files=(File("main.py", b"class Other: pass\n"),))
     swapped = msgspec.structs.replace(release.body, bundle=other.body.bundle, version="1.0.3")
-    said = log.writer.append(key(1), "release", swapped, now_ms=NOW_MS + 3)
-    assert "its files are others than the signed record says" in refused(log, blobs, said, target, source="bundle")
+    record = log.writer.append(key(1), "release", swapped, now_ms=NOW_MS + 3)
+    assert "its files are others than the signed record says" in refused(log, blobs, record, target, source="bundle")
 
 
 # 10: a package that would run its setup.py while versions are looked for.
@@ -222,9 +222,9 @@ def test_no_setup_py_runs_at_resolution(log: Log, blobs: BlobStore, target: Path
     built = tmp_path / "built"
     write_sources(wheels, "only_sources", "1.0", built)
     release = publish(log, blobs, files=(*FILES, File("requirements.txt", b"only_sources\n")))
-    said = refused(log, blobs, release, target, source="bundle")
-    assert "its requirements don't fit" in said
-    assert "only_sources" in said.replace("-", "_")
+    message = refused(log, blobs, release, target, source="bundle")
+    assert "its requirements don't fit" in message
+    assert "only_sources" in message.replace("-", "_")
     assert not built.exists()
 
 
@@ -254,11 +254,11 @@ def test_requirements_that_do_not_fit_are_told_in_the_words_of_the_resolver(
     log: Log, blobs: BlobStore, target: Path, wheels: Path
 ) -> None:
     release = publish(log, blobs, files=(*FILES, File("requirements.txt", b"tiny_a\n")))
-    with pytest.raises(CannotRunHere) as found:
+    with pytest.raises(CannotRunHere) as error:
         installed(log, blobs, release.id, target, beside=["tiny_b>=2"])
-    assert "corridor 1.0.0 is not installed: its requirements don't fit" in str(found.value)
-    assert "conflicting dependencies" in str(found.value)
-    assert "--isolated" in found.value.hint
+    assert "corridor 1.0.0 is not installed: its requirements don't fit" in str(error.value)
+    assert "conflicting dependencies" in str(error.value)
+    assert "--isolated" in error.value.hint
     assert not target.exists()
 
 

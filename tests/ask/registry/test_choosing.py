@@ -37,77 +37,77 @@ def release(
 def sets(draw: st.DrawFn) -> list[ListedRelease]:
     trusted = {publisher: draw(st.booleans()) for publisher in PUBLISHERS}
     own = draw(st.none() | st.sampled_from(PUBLISHERS))
-    found = []
+    results = []
     for number in range(draw(st.integers(0, 8))):
         publisher = draw(st.sampled_from(PUBLISHERS))
         fields = {"content": draw(st.sampled_from([b"a", b"b"])), "yanked": draw(st.booleans())}
         fields |= {"publisher": publisher, "attested": trusted[publisher], "own": publisher == own}
-        found.append(release(number, draw(st.sampled_from(VERSIONS)), **fields))
-    return found
+        results.append(release(number, draw(st.sampled_from(VERSIONS)), **fields))
+    return results
 
 
-def answer(found: list[ListedRelease], spec: Spec, pinned: bytes | None = None) -> object:
+def answer(releases: list[ListedRelease], spec: Spec, pinned: bytes | None = None) -> object:
     try:
-        return choose(found, spec, pinned=pinned)
+        return choose(releases, spec, pinned=pinned)
     except AutoresearchError as error:
         return type(error), str(error), error.hint, getattr(error, "candidates", None)
 
 
 @given(sets(), st.sampled_from(["", *VERSIONS, "9"]), st.sampled_from(["", "1111", "2222"]), st.randoms())
 def test_any_order_of_arrival_gives_the_same(
-    found: list[ListedRelease], version: str, publisher: str, random: Random
+    releases: list[ListedRelease], version: str, publisher: str, random: Random
 ) -> None:
-    spec, shuffled = Spec("q", version, publisher), list(found)
+    spec, shuffled = Spec("q", version, publisher), list(releases)
     random.shuffle(shuffled)
-    assert answer(shuffled, spec) == answer(found, spec)
-    assert equivocal(shuffled) == equivocal(found)
+    assert answer(shuffled, spec) == answer(releases, spec)
+    assert equivocal(shuffled) == equivocal(releases)
 
 
 @given(sets(), st.sampled_from(["", *VERSIONS]))
-def test_what_is_taken_is_what_the_rules_allow(found: list[ListedRelease], version: str) -> None:
-    taken = answer(found, Spec("q", version))
+def test_what_is_taken_is_what_the_rules_allow(releases: list[ListedRelease], version: str) -> None:
+    taken = answer(releases, Spec("q", version))
     if not isinstance(taken, ReleaseChoice):
         return
-    one = taken.release
-    left = {each.publisher for each in found if each.yanked is None or version}
-    owners = {each.publisher for each in found if each.own and each.publisher in left}
-    trusted = owners or {each.publisher for each in found if each.attested and each.publisher in left}
-    assert trusted == {one.publisher}
-    same = [each for each in found if each.publisher == one.publisher]
-    assert one.row.id not in equivocal(found)
+    first = taken.release
+    left = {each.publisher for each in releases if each.yanked is None or version}
+    owners = {each.publisher for each in releases if each.own and each.publisher in left}
+    trusted = owners or {each.publisher for each in releases if each.attested and each.publisher in left}
+    assert trusted == {first.publisher}
+    same = [each for each in releases if each.publisher == first.publisher]
+    assert first.row.id not in equivocal(releases)
     if version:
-        assert one.row.version == version
-        assert one.yanked is None or all(each.yanked for each in same if each.row.version == version)
+        assert first.row.version == version
+        assert first.yanked is None or all(each.yanked for each in same if each.row.version == version)
         return
-    assert one.yanked is None
+    assert first.yanked is None
     better = [
         each
         for each in same
         if each.yanked is None and each.row.id not in equivocal(same) and not is_prerelease(each.row.version)
     ]
-    assert all(each.row.version_key <= one.row.version_key for each in better)
+    assert all(each.row.version_key <= first.row.version_key for each in better)
 
 
 @given(sets(), st.integers(0, 7))
-def test_what_is_pinned_is_taken_whatever_else_there_is(found: list[ListedRelease], number: int) -> None:
+def test_what_is_pinned_is_taken_whatever_else_there_is(releases: list[ListedRelease], number: int) -> None:
     pinned = number.to_bytes(32, "big")
-    taken = answer(found, Spec("q", "9"), pinned)
-    there = [one for one in found if one.row.id == pinned]
-    if not there:
+    taken = answer(releases, Spec("q", "9"), pinned)
+    matches = [each for each in releases if each.row.id == pinned]
+    if not matches:
         assert taken[0] is NotFound
     else:
         assert isinstance(taken, ReleaseChoice)
         assert taken.release.row.id == pinned
-        assert bool(taken.warnings) == (there[0].yanked is not None)
+        assert bool(taken.warnings) == (matches[0].yanked is not None)
 
 
 def test_two_attested_publishers_are_listed_and_neither_is_taken() -> None:
     both = [release(1), release(2, publisher=PUBLISHERS[1])]
-    with pytest.raises(AmbiguousName) as found:
+    with pytest.raises(AmbiguousName) as error:
         choose(both, Spec("q"))
-    assert (found.value.exit_status, len(found.value.candidates)) == (9, 2)
-    assert "11111111" in found.value.hint
-    assert "22222222" in found.value.hint
+    assert (error.value.exit_status, len(error.value.candidates)) == (9, 2)
+    assert "11111111" in error.value.hint
+    assert "22222222" in error.value.hint
     assert choose(both, Spec("q", publisher="2222")).release is both[1]
     mine = release(3, publisher=PUBLISHERS[2], own=True)
     assert choose([*both, mine], Spec("q")).release is mine
@@ -124,9 +124,9 @@ def test_a_stranger_alone_is_listed_and_taken_by_its_key() -> None:
 
 def test_one_version_with_two_contents_is_shown_and_not_taken() -> None:
     two = [release(1, "1.1.0"), release(2, "1.1.0", content=b"other")]
-    with pytest.raises(AmbiguousName, match=r"two different releases 1\.1\.0") as found:
+    with pytest.raises(AmbiguousName, match=r"two different releases 1\.1\.0") as error:
         choose(two, Spec("q"))
-    assert len(found.value.candidates) == 2
+    assert len(error.value.candidates) == 2
     older = release(0, "1.0.0")
     taken = choose([*two, older], Spec("q"))
     assert taken.release is older

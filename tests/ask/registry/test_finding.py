@@ -28,15 +28,15 @@ from tests.record.making import BLOB, NETWORK, NOW_MS, key, sealed
 TREE = f"h1:{'ab' * 32}"
 
 
-def names(found: list) -> list[str]:
-    return [one.newest.row.name for one in found]
+def names(result: list) -> list[str]:
+    return [each.newest.row.name for each in result]
 
 
 @st.composite
 def records(draw: st.DrawFn) -> list:
     made = []
     for number in range(draw(st.integers(1, 14))):
-        author, ids = draw(st.sampled_from([key(1), key(2), key(3)])), [one.id for one in made] or [b"?" * 32]
+        author, ids = draw(st.sampled_from([key(1), key(2), key(3)])), [record.id for record in made] or [b"?" * 32]
         kind = draw(st.sampled_from(["release"] * 5 + ["yank", "withdrawal", "identity"]))
         links = []
         if kind == "release":
@@ -66,25 +66,25 @@ def records(draw: st.DrawFn) -> list:
 
 
 def everything(log: Log) -> list:
-    asked = [("", ""), ("policy", ""), ("", "table"), ("trainer", "net q")]
-    found = [search(log, query, kind=kind, yanked=yanked) for kind, query in asked for yanked in (False, True)]
-    said = []
+    requests = [("", ""), ("policy", ""), ("", "table"), ("trainer", "net q")]
+    results = [search(log, query, kind=kind, yanked=yanked) for kind, query in requests for yanked in (False, True)]
+    messages = []
     for name in ("q", "dqn"):
         try:
-            said.append(resolve(log, "policy", name))
+            messages.append(resolve(log, "policy", name))
         except (AmbiguousName, NotFound) as error:
-            said.append((str(error), error.hint))
-    return [found, said]
+            messages.append((str(error), error.hint))
+    return [results, messages]
 
 
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_what_is_found_is_a_function_of_the_records(data: st.DataObject) -> None:
     made = data.draw(records())
-    with fresh(AMPLE) as one, fresh(AMPLE) as other:
-        fill(one, made)
+    with fresh(AMPLE) as first, fresh(AMPLE) as other:
+        fill(first, made)
         fill(other, made, data.draw(st.randoms(use_true_random=False)), data.draw(st.integers(1, 8)))
-        expected = everything(one)
+        expected = everything(first)
         assert everything(other) == expected
         other.writer.rebuild()
         assert everything(other) == expected
@@ -127,10 +127,10 @@ def test_the_components_of_publishers_in_the_network_come_first(tmp_path: Path, 
         ours = publish(log, blobs, "table", kind="policy", description="words and more words about it")
         for number in range(2, 8):
             publish(log, blobs, "table", kind="policy", by=key(number), description="table", time_ms=NOW_MS + number)
-        found = search(log, "table")
-        assert (found[0].newest.row.id, found[0].newest.attested) == (ours.id, True)
-        assert len(found) == 7
-        assert not any(one.newest.attested for one in found[1:])
+        results = search(log, "table")
+        assert (results[0].newest.row.id, results[0].newest.attested) == (ours.id, True)
+        assert len(results) == 7
+        assert not any(each.newest.attested for each in results[1:])
         assert resolve(log, "policy", "table").release.row.id == ours.id
 
 
@@ -147,7 +147,7 @@ def test_versions_are_one_row_and_yanked_ones_are_hidden(log: Log, blobs: BlobSt
     assert resolve(log, "environment", "corridor").release.row.id == old.id
     taken = resolve(log, "environment", "corridor", pinned=new.id)
     assert (taken.release.row.id, len(taken.warnings)) == (new.id, 1)
-    assert [one.row.version for one in releases_like(log, old.id)] == ["2.0.0-rc1", "1.10.0", "1.0.0"]
+    assert [each.row.version for each in releases_like(log, old.id)] == ["2.0.0-rc1", "1.10.0", "1.0.0"]
 
 
 def test_an_id_names_a_release_and_what_is_yanked_blocks_no_name(log: Log, blobs: BlobStore) -> None:
@@ -171,16 +171,16 @@ def test_two_contents_of_one_version_are_both_shown(log: Log, blobs: BlobStore) 
     ]
     row = component_view(log, *search(log))
     assert (row.version, row.equivocal) == ("1.0.0", True)
-    shown = release_answer(log, two[0].id).release
-    assert [(one.version, one.equivocal) for one in shown.versions] == [
+    release = release_answer(log, two[0].id).release
+    assert [(version.version, version.equivocal) for version in release.versions] == [
         ("2.0.0", True),
         ("2.0.0", True),
         ("1.0.0", False),
     ]
     assert not release_answer(log, old.id).release.equivocal
-    with pytest.raises(AmbiguousName) as found:
+    with pytest.raises(AmbiguousName) as error:
         resolve(log, "environment", "corridor==2.0.0")
-    assert set(found.value.candidates) == {format_id(one.id) for one in two}
+    assert set(error.value.candidates) == {format_id(each.id) for each in two}
     assert resolve(log, "environment", "corridor").warnings
 
 
@@ -207,7 +207,7 @@ def test_a_hidden_component_is_found_by_nobody_s_words_and_meant_by_its_id_alone
         publish(log, blobs, "maze", by=key(2), files=(File("main.py", b"x = 1\n"),)),
     )
     hide(log, [HiddenRow(bad.id, b"", "", 0)])
-    assert [one.newest.row.id for one in search(log, "maze")] == [good.id]
+    assert [each.newest.row.id for each in search(log, "maze")] == [good.id]
     assert resolve(log, "environment", "maze").release.row.id == good.id
     hide(log, [HiddenRow("walk to its end", b"", "", 0), HiddenRow(good.id, b"", "", 0)])
     assert search(log) == []

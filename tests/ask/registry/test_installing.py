@@ -39,19 +39,19 @@ def test_files_and_lock_are_there_after_an_installation(
     files = (*FILES, NUMPY, File("sub/run.sh", b"#!/bin/sh\n", executable=True))
     release = publish(log, blobs, files=files)
     target = tmp_path / "components/environment/corridor"
-    found = installed(log, blobs, release.id, target, beside=["tiny_b"])
-    assert found.requirements == ("tiny_a",)
-    assert [(one.name.replace("-", "_"), one.version) for one in found.packages] == [
+    installation = installed(log, blobs, release.id, target, beside=["tiny_b"])
+    assert installation.requirements == ("tiny_a",)
+    assert [(package.name.replace("-", "_"), package.version) for package in installation.packages] == [
         ("tiny_a", "1.0"),
         ("tiny_b", "1.2"),
     ]
-    assert all(len(digest) == 64 for one in found.packages for digest in one.hashes)
-    there = [path for path in target.rglob("*") if path.is_file()]
+    assert all(len(digest) == 64 for package in installation.packages for digest in package.hashes)
+    files = [path for path in target.rglob("*") if path.is_file()]
     read = [
         File(path.relative_to(target).as_posix(), path.read_bytes(), bool(path.stat().st_mode & 0o100))
-        for path in there
+        for path in files
     ]
-    assert tree_hash(read) == found.component.metadata.tree
+    assert tree_hash(read) == installation.component.metadata.tree
     assert list(target.parent.iterdir()) == [target]
     other = publish(log, blobs, version="2.0.0", files=(File("other.py", MAIN),))
     installed(log, blobs, other.id, target)
@@ -61,9 +61,9 @@ def test_files_and_lock_are_there_after_an_installation(
 
 def test_a_bundle_that_is_elsewhere_is_asked_for(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
     release = publish(log, blobs)
-    with BlobStore(tmp_path / "empty") as empty, pytest.raises(MissingBlob) as found:
+    with BlobStore(tmp_path / "empty") as empty, pytest.raises(MissingBlob) as error:
         installed(log, empty, release.id, tmp_path / "x")
-    assert found.value.blob == release.body.bundle
+    assert error.value.blob == release.body.bundle
     assert not (tmp_path / "x").exists()
     with pytest.raises(NotFound, match="names no git repository"):
         installed(log, blobs, release.id, tmp_path / "x", source="git")
@@ -120,8 +120,8 @@ def test_a_peer_comes_before_git_and_git_before_nothing(log: Log, blobs: BlobSto
     assert (tmp_path / "peer/main.py").read_bytes() == (tmp_path / "from-git/main.py").read_bytes() == MAIN
 
 
-def copied(there: BlobStore, here: BlobStore, blob: BlobRef) -> None:
-    here.put(there.get(blob.sha256))
+def copied(source: BlobStore, target: BlobStore, blob: BlobRef) -> None:
+    target.put(source.get(blob.sha256))
 
 
 def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
@@ -141,14 +141,14 @@ def test_of_a_repository_the_committed_files_are_published(tmp_path: Path) -> No
     folder = tmp_path / "q"
     commit = repository(folder, (*FILES, File("component.ini", INI)))
     (folder / "secret.env").write_text("TOKEN=1")
-    found = prepare(folder, Description())
-    assert (found.name, found.version, found.metadata.needs) == ("q_table", "1.2.0", ["environment/2048"])
-    assert (found.metadata.git, found.metadata.commit, len(found.notes)) == ("", "", 1)
-    assert b"TOKEN" not in found.bundle
+    release = prepare(folder, Description())
+    assert (release.name, release.version, release.metadata.needs) == ("q_table", "1.2.0", ["environment/2048"])
+    assert (release.metadata.git, release.metadata.commit, len(release.notes)) == ("", "", 1)
+    assert b"TOKEN" not in release.bundle
     git(folder, "remote", "add", "origin", "https://example.org/q.git")
     again = prepare(folder, Description())
     assert (again.metadata.git, again.metadata.commit) == ("https://example.org/q.git", commit)
-    assert again.bundle == found.bundle
+    assert again.bundle == release.bundle
     (folder / "main.py").write_text("changed")
     with pytest.raises(Refused, match="not committed"):
         prepare(folder, Description())
@@ -204,9 +204,9 @@ def test_what_can_not_be_published_is_a_sentence(
 def test_a_pyproject_gives_version_and_packages(tmp_path: Path) -> None:
     (tmp_path / "data.txt").write_text("1 2 3")
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.3"\ndependencies = ["numpy>=1.26", "x<2"]\n')
-    found = prepare(tmp_path, Description(type="dataset", name="d"))
-    assert (found.version, found.metadata.requirements) == ("0.3", ["numpy>=1.26", "x<2"])
-    assert [file.path for file in unpack(found.bundle)] == ["data.txt"]
+    release = prepare(tmp_path, Description(type="dataset", name="d"))
+    assert (release.version, release.metadata.requirements) == ("0.3", ["numpy>=1.26", "x<2"])
+    assert [file.path for file in unpack(release.bundle)] == ["data.txt"]
 
 
 def test_packages_that_a_pyproject_asks_for_are_those_of_the_record(

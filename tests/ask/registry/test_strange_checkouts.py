@@ -145,6 +145,6 @@ def test_a_commit_is_found_in_any_form(form: str, tmp_path: Path) -> None:
             head.write_text("ref: refs/heads/none\n" if form == "no commit" else "ref: refs/../../../main\n")
         assert head_of(folder) is None
         return
-    found = head_of(folder)
-    assert found is not None
-    assert found[1] == commit
+    result = head_of(folder)
+    assert result is not None
+    assert result[1] == commit

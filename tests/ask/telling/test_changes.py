@@ -24,7 +24,7 @@ def effect(pairs, better, worse, median, failed=0):
     return Effect("", pairs, better, worse, median, None, None, pairs, 0, failed, failed)
 
 
-def told(before, after, seen=None):
+def change_texts(before, after, seen=None):
     return [change.text for change in changes(before, after, RANGES, seen or {})]
 
 
@@ -47,20 +47,20 @@ def told(before, after, seen=None):
     ],
 )
 def test_a_change_is_told_in_a_few_characters(name, before, after, text):
-    assert told({name: before}, {name: after}) == [text]
+    assert change_texts({name: before}, {name: after}) == [text]
 
 
 def test_without_evidence_parts_come_first_and_then_what_moved_the_farthest():
     before = {"LR": 0.01, "DEPTH": 3, "DROPOUT": 0.1, "+muon": False, "+cosine": True}
     after = {"LR": 0.011, "DEPTH": 9, "DROPOUT": 0.1, "+muon": True, "+cosine": False}
-    assert told(before, after) == ["−cosine", "+muon", "DEPTH 3→9", "LR ×1.1"]
+    assert change_texts(before, after) == ["−cosine", "+muon", "DEPTH 3→9", "LR ×1.1"]
 
 
 def test_a_change_that_did_much_in_earlier_pairs_comes_first_but_not_after_two_pairs():
     before, after = {"LR": 0.01, "+muon": False}, {"LR": 0.1, "+muon": True}
     seen = {"LR": effect(9, 7, 2, -0.3), "+muon": effect(2, 2, 0, -5.0)}
-    assert told(before, after, seen) == ["LR ×10", "+muon"]
-    assert told(before, after, {"LR": seen["LR"], "+muon": effect(3, 3, 0, -5.0)}) == ["+muon", "LR ×10"]
+    assert change_texts(before, after, seen) == ["LR ×10", "+muon"]
+    assert change_texts(before, after, {"LR": seen["LR"], "+muon": effect(3, 3, 0, -5.0)}) == ["+muon", "LR ×10"]
 
 
 def test_a_change_has_its_values_its_places_and_what_a_part_is():
@@ -84,33 +84,37 @@ def test_an_unknown_genome_tells_no_change_and_the_headline_is_the_title():
 def test_headlines_of_the_study():
     before = {"+muon": False, "WIDTH": 96, "LR": 0.01, "DEPTH": 3}
     after = {"+muon": True, "WIDTH": 64, "LR": 0.0101, "DEPTH": 4}
-    found = changes(before, after, {**RANGES, "WIDTH": ValueRange("one of", choices=(64, 96))}, {})
-    assert headline(found, replicate=0, baseline=False, title="x") == "Add muon, WIDTH 96 → 64, DEPTH 3 → 4, and 1 more"
-    assert headline(found, replicate=1, baseline=False, title="x") == "Again, with another seed"
+    result = changes(before, after, {**RANGES, "WIDTH": ValueRange("one of", choices=(64, 96))}, {})
+    assert (
+        headline(result, replicate=0, baseline=False, title="x") == "Add muon, WIDTH 96 → 64, DEPTH 3 → 4, and 1 more"
+    )
+    assert headline(result, replicate=1, baseline=False, title="x") == "Again, with another seed"
     assert headline([], replicate=0, baseline=True, title="x") == "The baseline"
     assert headline(changes({"LR": 0.1}, {"LR": 0.2}, RANGES, {}), replicate=0, baseline=False, title="") == "LR ×2"
 
 
 def test_more_than_six_changes_are_a_jump():
     six = {f"+part{i}": False for i in range(4)} | {"LR": 0.1, "DEPTH": 3}
-    found = changes(six, {name: not value if isinstance(value, bool) else 2 for name, value in six.items()}, RANGES, {})
-    assert not is_jump(found)
+    result = changes(
+        six, {name: not value if isinstance(value, bool) else 2 for name, value in six.items()}, RANGES, {}
+    )
+    assert not is_jump(result)
     before = {f"+part{i}": i < 2 for i in range(12)} | {f"C{i}": i for i in range(18)}
     after = {f"+part{i}": i >= 2 for i in range(12)} | {f"C{i}": i + 1 for i in range(18)}
-    found = changes(before, after, {}, {})
-    assert is_jump(found)
-    said = "A jump: 30 settings at once, 10 parts added and 2 parts dropped"
-    assert headline(found, replicate=0, baseline=False, title="x") == said
-    assert "Many changes" in because(found, {}, replicate=0, baseline=False, searched=True, hypothesis="long")
+    result = changes(before, after, {}, {})
+    assert is_jump(result)
+    sentence = "A jump: 30 settings at once, 10 parts added and 2 parts dropped"
+    assert headline(result, replicate=0, baseline=False, title="x") == sentence
+    assert "Many changes" in because(result, {}, replicate=0, baseline=False, searched=True, hypothesis="long")
 
 
-def reason(before, after, seen, **given):
-    found = changes(before, after, RANGES, seen)
+def reason(before, after, seen, **options):
+    result = changes(before, after, RANGES, seen)
     return because(
-        found,
+        result,
         seen,
         patches=PATCHES,
-        **{"replicate": 0, "baseline": False, "searched": True, "hypothesis": "long"} | given,
+        **{"replicate": 0, "baseline": False, "searched": True, "hypothesis": "long"} | options,
     )
 
 
@@ -128,8 +132,10 @@ def test_reasons_are_the_idea_of_a_part_else_the_record_of_a_setting():
 
 
 def test_a_person_s_reason_is_the_first_sentence_of_its_hypothesis():
-    said = "LR 0.01 was too low, e.g. in run\u202e x. More follows."
-    assert reason({"LR": 0.1}, {"LR": 0.2}, {}, searched=False, hypothesis=said).startswith("LR 0.01 was too low, e.g.")
+    sentence = "LR 0.01 was too low, e.g. in run\u202e x. More follows."
+    assert reason({"LR": 0.1}, {"LR": 0.2}, {}, searched=False, hypothesis=sentence).startswith(
+        "LR 0.01 was too low, e.g."
+    )
     assert reason({}, {}, {}, searched=False, hypothesis="") == ""
     assert reason({"LR": 0.1}, {"LR": 0.2}, {}, searched=False, hypothesis="") == "Nothing like it was compared before."
 
@@ -154,17 +160,17 @@ def test_whatever_the_genomes_are_nothing_raises_or_gets_too_long_or_harms(
     before, after, seen, replicate, baseline, searched, words
 ):
     ranges = {**RANGES, **dict.fromkeys(list(before)[::2], LOG), **dict.fromkeys(list(before)[1::3], WORDS)}
-    found = changes(before, after, ranges, seen, PATCHES)
-    assert found == changes(dict(reversed(before.items())), dict(reversed(after.items())), ranges, seen, PATCHES)
-    said = headline(found, replicate=replicate, baseline=baseline, title=words)
+    result = changes(before, after, ranges, seen, PATCHES)
+    assert result == changes(dict(reversed(before.items())), dict(reversed(after.items())), ranges, seen, PATCHES)
+    message = headline(result, replicate=replicate, baseline=baseline, title=words)
     why = because(
-        found, seen, replicate=replicate, baseline=baseline, searched=searched, hypothesis=words, patches=PATCHES
+        result, seen, replicate=replicate, baseline=baseline, searched=searched, hypothesis=words, patches=PATCHES
     )
-    assert said
-    assert len(said) <= 80
+    assert message
+    assert len(message) <= 80
     assert len(why) <= 140
-    assert all(1 <= len(change.text) <= 24 for change in found)
-    texts = [said, why, *(text for c in found for text in (c.name, c.text, c.before, c.after, c.label))]
+    assert all(1 <= len(change.text) <= 24 for change in result)
+    texts = [message, why, *(text for c in result for text in (c.name, c.text, c.before, c.after, c.label))]
     assert not any(map(is_harmful, "".join(texts)))
-    places = [place for c in found for place in (c.place_before, c.place_after) if place is not None]
+    places = [place for c in result for place in (c.place_before, c.place_after) if place is not None]
     assert all(0 <= place <= 1 for place in places)

@@ -4,12 +4,12 @@ from tests.log.bundles.nodes import node
 
 
 @pytest.fixture
-def here(tmp_path):
+def sender(tmp_path):
     with node(tmp_path / "here") as opened:
         yield opened
 
 
 @pytest.fixture
-def there(tmp_path):
+def receiver(tmp_path):
     with node(tmp_path / "there") as opened:
         yield opened

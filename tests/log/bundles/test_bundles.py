@@ -30,74 +30,78 @@ from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, sealed, 
 def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        with node(place / "a", SMALL) as here, node(place / "b", SMALL) as there, Log.open(place / "c", SMALL) as both:
-            here.log.writer.ingest(pairs(made[shared // 2 :]), now_ms=NOW_MS)
-            there.log.writer.ingest(pairs(made[:shared]), now_ms=NOW_MS)
-            both.writer.ingest(list(here.log.records.iter_raw()) + list(there.log.records.iter_raw()), now_ms=NOW_MS)
-            held = here.log.records.count()
-            here.write(place / "bundle.car", carried=BundledBlobs.NONE)
-            imported, error = there.take(place / "bundle.car")
+        with (
+            node(place / "a", SMALL) as local,
+            node(place / "b", SMALL) as remote,
+            Log.open(place / "c", SMALL) as both,
+        ):
+            local.log.writer.ingest(pairs(made[shared // 2 :]), now_ms=NOW_MS)
+            remote.log.writer.ingest(pairs(made[:shared]), now_ms=NOW_MS)
+            both.writer.ingest(list(local.log.records.iter_raw()) + list(remote.log.records.iter_raw()), now_ms=NOW_MS)
+            held = local.log.records.count()
+            local.write(place / "bundle.car", carried=BundledBlobs.NONE)
+            imported, error = remote.take(place / "bundle.car")
             assert error is None
             assert imported.new + imported.present + imported.over_quota == held
-            assert dump(there.log) == dump(both)
+            assert dump(remote.log) == dump(both)
 
 
-def test_files_arrive_as_far_as_they_were_asked_for(here, there, tmp_path):
+def test_files_arrive_as_far_as_they_were_asked_for(sender, receiver, tmp_path):
     for carried, arrived in ((BundledBlobs.NONE, 0), (BundledBlobs.SOURCES, 2), (BundledBlobs.ALL, 3)):
-        run = here.run(1, source=b"print()", log=b"step 1", checkpoint=BIG)
-        other = here.run(2, source=b"")
-        here.write(tmp_path / "bundle.car", carried=carried)
-        imported, error = there.take(tmp_path / "bundle.car")
+        run = sender.run(1, source=b"print()", log=b"step 1", checkpoint=BIG)
+        other = sender.run(2, source=b"")
+        sender.write(tmp_path / "bundle.car", carried=carried)
+        imported, error = receiver.take(tmp_path / "bundle.car")
         assert error is None
-        there_now = [there.blobs.has(sha256) for sha256 in files_of(run) + files_of(other)]
+        there_now = [receiver.blobs.has(sha256) for sha256 in files_of(run) + files_of(other)]
         assert sum(there_now) == arrived + (carried is BundledBlobs.ALL)
     assert imported == Imported(present=2, blobs=2)
-    assert there.blobs.get(run.body.checkpoint.sha256) == BIG
-    assert there.blobs.has(run.body.checkpoint.manifest)
+    assert receiver.blobs.get(run.body.checkpoint.sha256) == BIG
+    assert receiver.blobs.has(run.body.checkpoint.manifest)
 
 
-def test_a_second_import_brings_nothing_but_what_failed_before(here, there, tmp_path):
-    early = here.run(1, source=b"x", time_ms=NOW_MS + 3_600_000)
-    here.run(2, source=b"y")
-    here.write(tmp_path / "bundle.car")
-    first, _ = there.take(tmp_path / "bundle.car")
+def test_a_second_import_brings_nothing_but_what_failed_before(sender, receiver, tmp_path):
+    early = sender.run(1, source=b"x", time_ms=NOW_MS + 3_600_000)
+    sender.run(2, source=b"y")
+    sender.write(tmp_path / "bundle.car")
+    first, _ = receiver.take(tmp_path / "bundle.car")
     assert first == Imported(new=1, early=1, blobs=1)
-    assert not there.blobs.has(early.body.source.sha256)
-    again, _ = there.take(tmp_path / "bundle.car", now_ms=NOW_MS + 3_600_000)
+    assert not receiver.blobs.has(early.body.source.sha256)
+    again, _ = receiver.take(tmp_path / "bundle.car", now_ms=NOW_MS + 3_600_000)
     assert again == Imported(new=1, present=1, blobs=1)
-    assert there.take(tmp_path / "bundle.car")[0] == Imported(present=2)
+    assert receiver.take(tmp_path / "bundle.car")[0] == Imported(present=2)
 
 
-def test_many_groups_with_files_that_repeat(here, there, tmp_path):
-    made = [here.run(number, source=b"%d" % (number % 7)) for number in range(1, 600)]
-    written = here.write(tmp_path / "bundle.car")
+def test_many_groups_with_files_that_repeat(sender, receiver, tmp_path):
+    made = [sender.run(number, source=b"%d" % (number % 7)) for number in range(1, 600)]
+    written = sender.write(tmp_path / "bundle.car")
     assert written == (599, 7, 0)
-    imported, error = there.take(tmp_path / "bundle.car")
+    imported, error = receiver.take(tmp_path / "bundle.car")
     assert (imported, error) == (Imported(new=599, blobs=7), None)
-    assert there.ids() == {record.id for record in made}
+    assert receiver.ids() == {record.id for record in made}
 
 
-def test_a_bundle_of_one_task_leaves_other_tasks_out_and_takes_what_judges_it_along(here, there, tmp_path):
+def test_a_bundle_of_one_task_leaves_other_tasks_out_and_takes_what_judges_it_along(sender, receiver, tmp_path):
     other = task_body({"name": "other"})
-    run = here.run(1, source=b"x")
+    run = sender.run(1, source=b"x")
     left = sealed(key(1), other, kind="task", seq=2)
     note = sealed(key(1), Note(topic="insight", text="of no task"), kind="note", seq=3)
-    here.log.writer.ingest(pairs([left, note]), now_ms=NOW_MS)
-    here.write(tmp_path / "bundle.car", task=digest_of())
-    there.take(tmp_path / "bundle.car")
-    assert there.ids() == {run.id, note.id}
+    sender.log.writer.ingest(pairs([left, note]), now_ms=NOW_MS)
+    sender.write(tmp_path / "bundle.car", task=digest_of())
+    receiver.take(tmp_path / "bundle.car")
+    assert receiver.ids() == {run.id, note.id}
 
 
-def test_files_that_are_not_here_or_were_damaged_are_counted(here, tmp_path):
-    lost = here.run(1, source=b"lost", log=b"kept")
-    path = here.blobs.root / "objects" / lost.body.source.sha256.hex()[:2] / lost.body.source.sha256.hex()
+def test_files_that_are_not_here_or_were_damaged_are_counted(sender, tmp_path):
+    lost = sender.run(1, source=b"lost", log=b"kept")
+    path = sender.blobs.root / "objects" / lost.body.source.sha256.hex()[:2] / lost.body.source.sha256.hex()
     path.write_bytes(b"other")
-    assert here.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL) == (1, 1, 1)
+    assert sender.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL) == (1, 1, 1)
 
 
-def test_a_bundle_is_a_car_that_others_read(here, tmp_path):
-    run = here.run(1, source=b"print()", checkpoint=BIG)
-    here.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL)
+def test_a_bundle_is_a_car_that_others_read(sender, tmp_path):
+    run = sender.run(1, source=b"print()", checkpoint=BIG)
+    sender.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL)
     root, blocks = read_as_others_do((tmp_path / "bundle.car").read_bytes())
     assert dag_cbor.decode(blocks[root]) == {"bundle": 1, "network": NETWORK.id, "name": NETWORK.name}
     assert dag_cbor.decode(list(blocks.values())[-1]) == {"records": 1, "blobs": 2}
@@ -120,8 +124,8 @@ def read_as_others_do(data):
     return header["roots"][0], blocks
 
 
-def test_what_is_no_bundle_is_told_apart_by_its_first_bytes(here, tmp_path):
-    here.write(tmp_path / "bundle.car")
+def test_what_is_no_bundle_is_told_apart_by_its_first_bytes(sender, tmp_path):
+    sender.write(tmp_path / "bundle.car")
     (tmp_path / "other").write_text("commit\tval_bpb\n")
     (tmp_path / "empty").touch()
     assert [is_bundle(tmp_path / name) for name in ("bundle.car", "other", "empty")] == [True, False, False]
@@ -131,8 +135,8 @@ def test_the_format_does_not_change(tmp_path):
     """An empty bundle of the network “test” with the id of sixteen n is what docs/protocol.md says it is."""
     network = Network(name="test")
     network.__dict__["id"] = b"n" * 16
-    with node(tmp_path, network) as here:
-        here.write(tmp_path / "bundle.car")
+    with node(tmp_path, network) as local:
+        local.write(tmp_path / "bundle.car")
     written = (tmp_path / "bundle.car").read_bytes().hex()
     lines = [line.strip() for line in (Path(__file__).parents[3] / "docs/protocol.md").read_text().splitlines()]
     assert written in "".join(line for line in lines if re.fullmatch("[0-9a-f]+", line))
@@ -142,16 +146,16 @@ def test_the_format_does_not_change(tmp_path):
 def test_memory_does_not_grow_with_the_log(tmp_path):
     peaks = {}
     for size in (1_000, 6_000):
-        with node(tmp_path / f"from{size}") as here, node(tmp_path / f"to{size}") as there:
+        with node(tmp_path / f"from{size}") as local, node(tmp_path / f"to{size}") as remote:
             notes = (
                 sealed(key(1), Note(topic="insight", text=f"{number} " + "x" * 1000), kind="note", seq=number)
                 for number in range(1, size + 1)
             )
             while batch := list(islice(notes, 500)):
-                here.log.writer.ingest(pairs(batch), now_ms=NOW_MS)
+                local.log.writer.ingest(pairs(batch), now_ms=NOW_MS)
             tracemalloc.start()
-            here.write(tmp_path / "bundle.car")
-            imported, error = there.take(tmp_path / "bundle.car")
+            local.write(tmp_path / "bundle.car")
+            imported, error = remote.take(tmp_path / "bundle.car")
             peaks[size] = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             assert (imported.new, error) == (size, None)

@@ -20,11 +20,11 @@ RECORDS = 600
 @pytest.mark.slow
 def test_killed_while_importing(tmp_path):
     chance = random.Random(1)
-    with node(tmp_path / "from") as here:
+    with node(tmp_path / "from") as local:
         for number in range(1, RECORDS + 1):
-            here.run(number, source=b"%d" % (number // 10), checkpoint=BIG if number % 150 == 0 else None)
-        here.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL)
-        contents = dump(here.log)
+            local.run(number, source=b"%d" % (number // 10), checkpoint=BIG if number % 150 == 0 else None)
+        local.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL)
+        contents = dump(local.log)
     held = []
     for kill in range(KILLS):
         folder = tmp_path / f"to{kill}"
@@ -33,12 +33,12 @@ def test_killed_while_importing(tmp_path):
             assert process.stdout.readline() == b"ready\n"
             time.sleep(chance.uniform(0, 0.6))  # the moment of the kill, not a wait for anything
             process.kill()
-        with node(folder) as there:
-            held.append(there.log.records.count())
-            assert there.log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-            for path in there.blobs.root.glob("objects/*/*"):
+        with node(folder) as remote:
+            held.append(remote.log.records.count())
+            assert remote.log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            for path in remote.blobs.root.glob("objects/*/*"):
                 assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
-            imported, error = there.take(tmp_path / "bundle.car")
+            imported, error = remote.take(tmp_path / "bundle.car")
             assert (error, imported.present, imported.new) == (None, held[-1], RECORDS - held[-1])
-            assert dump(there.log) == contents
+            assert dump(remote.log) == contents
     assert any(0 < count < RECORDS for count in held), "the kills fell all too early or all too late"

@@ -38,8 +38,8 @@ def pairs_in_rows(log: Log) -> set[Pair]:
 
 def models(log: Log) -> dict[bytes, bytes]:
     """The runs whose checkpoint another participant published before, each with the first run, by the rows."""
-    shown = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
-    return {pair.run: pair.original for pair in pairs_in_rows(log) if pair.model and pair.run in shown}
+    ids = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
+    return {pair.run: pair.original for pair in pairs_in_rows(log) if pair.model and pair.run in ids}
 
 
 def copies(log: Log) -> list[Copy]:
@@ -60,7 +60,7 @@ class _Reader:
         self._order = PublicationOrder(self._voter, self._seen())
 
     def _signed_ms(self, record: Record) -> int:
-        before = [one.time for one in self._records if one.author == record.author and one.seq < record.seq]
+        before = [each.time for each in self._records if each.author == record.author and each.seq < record.seq]
         return max([record.time, *before])
 
     def _seen(self) -> dict[bytes, dict[bytes, tuple[float, bool]]]:
@@ -94,38 +94,41 @@ class _Reader:
 
     def _measured(self, run: bytes) -> set[bytes]:
         return {
-            self._voter(one.author, one.time).voter
-            for one in self._records
-            if isinstance(one.body, Commitment) and one.body.run == run and self._is_proven(one) and self._counts(one)
+            self._voter(record.author, record.time).voter
+            for record in self._records
+            if isinstance(record.body, Commitment)
+            and record.body.run == run
+            and self._is_proven(record)
+            and self._counts(record)
         }
 
     def _claimed_ms(self, task: bytes, digest: bytes, who: bytes) -> float:
         times = [float("inf")]
-        for one in self._records:
-            body = one.body
+        for record in self._records:
+            body = record.body
             if isinstance(body, Claim) and (body.task, body.source_digest) == (task, digest):
-                is_own = self._voter(one.author, one.time).voter == who
-                times += [one.time] if is_own and not self._log.records.is_withdrawn(one) else []
+                is_own = self._voter(record.author, record.time).voter == who
+                times += [record.time] if is_own and not self._log.records.is_withdrawn(record) else []
         return min(times)
 
     def pairs(self) -> Iterator[Pair]:
         groups: defaultdict[tuple[bool, bytes, bytes], list[Record]] = defaultdict(list)
-        for one in self._records:
-            body = one.body
+        for record in self._records:
+            body = record.body
             if isinstance(body, Run) and body.status == "ok":
                 if body.checkpoint:
-                    groups[True, body.task, body.checkpoint.sha256].append(one)
+                    groups[True, body.task, body.checkpoint.sha256].append(record)
                 if body.replicate == 0:
-                    groups[False, body.task, body.source_digest].append(one)
+                    groups[False, body.task, body.source_digest].append(record)
         for (model, task, _), runs in groups.items():
-            there = [_like(run) for run in runs if not self._log.records.is_withdrawn(run)]
-            found = list(self._order.copies(there))
+            others_alike = [_like(run) for run in runs if not self._log.records.is_withdrawn(run)]
+            result = list(self._order.copies(others_alike))
             for run in (_like(run) for run in runs if self._log.records.is_withdrawn(run)):
-                for copy, first in self._order.copies([*there, run]):
+                for copy, first in self._order.copies([*others_alike, run]):
                     others = self._measured(run.id) - {self._whose(copy), self._whose(first)}
-                    found += [(copy, first)] if copy is run and len(others) >= 2 else []
+                    result += [(copy, first)] if copy is run and len(others) >= 2 else []
             rules = self._log.tasks.rules(task)
-            for copy, first in found:
+            for copy, first in result:
                 other_program = copy.source_digest != first.source_digest and rules is not None and rules.noise > 0
                 is_discovery = other_program if model else copy.changes
                 claimed_ms = self._claimed_ms(task, copy.source_digest, self._whose(copy))

@@ -123,13 +123,13 @@ class Withdraw(NamedTuple):
 
     def act(self, village: Village, runs: list[Record]) -> None:
         own = {who.public: who for who in (*PEOPLE, STRANGER)}
-        said = [
-            one
-            for one in village.log.records.newest(limit=1000)
-            if isinstance(one.body, Run | Claim | Commitment | Verification)
+        records = [
+            run
+            for run in village.log.records.newest(limit=1000)
+            if isinstance(run.body, Run | Claim | Commitment | Verification)
         ]
-        one = said[self.place % len(said)]
-        village.append(own[one.author], "withdrawal", Withdrawal(), [one.id])
+        record = records[self.place % len(records)]
+        village.append(own[record.author], "withdrawal", Withdrawal(), [record.id])
 
 
 PLACE, PERSON = st.integers(0, 9), st.sampled_from(PEOPLE)
@@ -152,7 +152,7 @@ HOURS_BACK = st.sampled_from([0, 0, 0, 1, 3])
 STORIES = st.lists(st.tuples(ACTS, HOURS_BACK), min_size=4, max_size=16)
 
 
-def told(village: Village, story: list[tuple[object, int]]) -> Village:
+def play(village: Village, story: list[tuple[object, int]]) -> Village:
     """A village to which all this happened, a day after it began."""
     village.now_ms += 24 * HOUR_MS
     assert village.baseline is not None

@@ -19,27 +19,29 @@ from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Run
 from autoresearch.trust.keys import KeyPair
 from tests.log.standing.copying import copies, models
-from tests.log.standing.stories import HOUR_MS, STORIES, told
+from tests.log.standing.stories import HOUR_MS, STORIES, play
 from tests.log.standing.village import ANN, BEN, TRUST, Village, settled
 from tests.record.making import NETWORK, pairs
 
 
 def seen(log: Log, task: bytes):
     """Everything that follows from the records."""
-    runs = sorted((one for one in log.records.newest(limit=1000) if isinstance(one.body, Run)), key=lambda run: run.id)
+    runs = sorted(
+        (each for each in log.records.newest(limit=1000) if isinstance(each.body, Run)), key=lambda run: run.id
+    )
     words = {run.id: judgement(log, run.id) for run in runs}
-    here = trust_context(log, ANN.public)
-    ranked = board(log, task, here, limit=50), preferred(log, task, here), list(vouched(log, task, here))
+    context = trust_context(log, ANN.public)
+    ranked = board(log, task, context, limit=50), preferred(log, task, context), list(vouched(log, task, context))
     people = track_records(log), credit(log), all_evidence(log)
-    assert all(track_record(log, voter) == found for voter, found in people[0].items())
+    assert all(track_record(log, voter) == person for voter, person in people[0].items())
     ranked += (
-        trials(log, task, here, device=ANN.public),
-        trials(log, task, here, device=ANN.public, extent=Extent(best=2, newest=1)),
+        trials(log, task, context, device=ANN.public),
+        trials(log, task, context, device=ANN.public, extent=Extent(best=2, newest=1)),
     )
     ranked += (
-        checked(log, task, here, voters=1),
-        checked(log, task, here, voters=2),
-        contenders(log, task, here, limit=9),
+        checked(log, task, context, voters=1),
+        checked(log, task, context, voters=2),
+        contenders(log, task, context, limit=9),
     )
     return words, ranked, people, statistics(log, task), models(log), copies(log)
 
@@ -55,7 +57,7 @@ def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):
 )
 @given(STORIES, st.randoms(use_true_random=False))
 def test_whatever_arrives_first_the_same_is_seen(tmp_path_factory, story, order: random.Random) -> None:
-    village = told(Village.at(tmp_path_factory.mktemp("log")), story)
+    village = play(Village.at(tmp_path_factory.mktemp("log")), story)
     now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
     last = seen(settled(village.log), village.task)
     village.log.close()

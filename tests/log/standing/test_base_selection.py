@@ -26,8 +26,8 @@ STATES = st.sampled_from(list(RunState))
 
 
 def chosen(village, me=None):
-    here = trust_context(village.log, me.public if me else None)
-    return preferred(village.log, village.task, here).row.first
+    context = trust_context(village.log, me.public if me else None)
+    return preferred(village.log, village.task, context).row.first
 
 
 def test_the_order_is_confirmed_provisional_own_reported(village):
@@ -136,12 +136,12 @@ def test_a_change_to_a_refuted_run_is_to_be_compared_again(village):
 
 
 @given(STATES, STATES, st.booleans(), st.booleans(), st.booleans())
-def test_doubt_is_never_preferred_to_anything(one, two, attested, own, verifying):
-    first = tier(one, attested=attested, own=own, verifying=verifying)
+def test_doubt_is_never_preferred_to_anything(left, two, attested, own, verifying):
+    first = tier(left, attested=attested, own=own, verifying=verifying)
     second = tier(two, attested=attested, own=own, verifying=verifying)
     wrong = DOUBTED | {RunState.NOT_REPLICATED}
-    assert (first is None) == (one in wrong)
-    if verifying and attested and (one, two) == (RunState.CONFIRMED, RunState.PROVISIONAL):
+    assert (first is None) == (left in wrong)
+    if verifying and attested and (left, two) == (RunState.CONFIRMED, RunState.PROVISIONAL):
         assert first < second
 
 
@@ -155,8 +155,8 @@ def written(tmp_path_factory):
     village.confirm(good, 2.0, 1.25)
     village.refute(false, 1.9)
     records = village.log.records.newest(limit=1000)
-    here = trust_context(village.log, ANN.public)
-    seen = board(village.log, village.task, here, limit=20), preferred(village.log, village.task, here)
+    context = trust_context(village.log, ANN.public)
+    seen = board(village.log, village.task, context, limit=20), preferred(village.log, village.task, context)
     village.log.close()
     return pairs(records), village.task, village.now_ms, seen
 
@@ -171,8 +171,8 @@ def test_whatever_the_order_of_arrival_the_board_is_the_same(written, tmp_path_f
         half = len(shuffled) // 2
         for part in (shuffled[:half], shuffled[half:]):
             log.writer.ingest(part, now_ms=now_ms)
-        here = trust_context(log, ANN.public)
-        assert (board(log, task, here, limit=20), preferred(log, task, here)) == seen
+        context = trust_context(log, ANN.public)
+        assert (board(log, task, context, limit=20), preferred(log, task, context)) == seen
 
 
 def test_what_one_participant_alone_says_takes_no_more_than_its_share_of_the_turns(village):
@@ -201,8 +201,8 @@ def test_a_stranger_who_writes_an_earlier_time_takes_a_confirmed_run_from_nobody
     village.confirm(run, 2.0, 1.0)
     copied_earlier(village, "good", 5.0)
 
-    found = preferred(village.log, village.task, trust_context(village.log))
-    assert (found.row.first, found.judgement.state) == (run.id, RunState.CONFIRMED)
+    program = preferred(village.log, village.task, trust_context(village.log))
+    assert (program.row.first, program.judgement.state) == (run.id, RunState.CONFIRMED)
     assert [
         row.id for row in board(village.log, village.task, trust_context(village.log), limit=5) if row.position
     ] == [format_id(run.id)]

@@ -74,11 +74,11 @@ def test_a_jump_is_no_best_no_parent_and_no_lead(story):
     assert "measured by the program itself, and far beyond" in verdict(story.log, fake)
     assert story.best() == good.id
     context = trust_context(story.log, ME.public)
-    assert [one.row.first for one in buildable(story.log, story.task, context)] == [good.id, baseline.id]
+    assert [each.row.first for each in buildable(story.log, story.task, context)] == [good.id, baseline.id]
     assert best_of(story.log, story.task, ME.public, context).first == good.id
     first, second, last = leaderboard(story.log, story.task)
     assert (first.position, second.position, last.position, last.state) == (1, 2, 0, "not believed")
-    trial = next(one for one in trials(story.log, story.task, context, device=ME.public) if one.row.id == fake.id)
+    trial = next(each for each in trials(story.log, story.task, context, device=ME.public) if each.row.id == fake.id)
     assert (trial.believed, trial.tier) == (False, None)
     led = story.log.reader.rows("SELECT id FROM frontier WHERE task = ?", story.task)
     assert {run for (run,) in led} == {baseline.id, good.id}
@@ -187,10 +187,10 @@ runs = st.lists(st.tuples(values, st.booleans(), st.booleans()), min_size=1, max
 
 @given(runs, st.randoms(use_true_random=False), st.integers(1, 4), st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_any_order_and_a_rebuild_give_the_same_states(told, order, batch, has_baseline):
+def test_any_order_and_a_rebuild_give_the_same_states(steps, order, batch, has_baseline):
     task = task_body(definition(floor=0.0))
     records = [sealed(ME, task, kind="task", time_ms=NOW_MS)]
-    for number, (value, others, gone) in enumerate(told):
+    for number, (value, others, gone) in enumerate(steps):
         name = b"baseline" if has_baseline and not number else b"%d" % number
         body = run_body(value, source=name, task=task.digest)
         by = OTHER if others else ME
@@ -198,13 +198,13 @@ def test_any_order_and_a_rebuild_give_the_same_states(told, order, batch, has_ba
         run = sealed(by, body, seq=seq, time_ms=time_ms)
         records.append(run)
         if gone:
-            away = sealed(by, Withdrawal(), kind="withdrawal", seq=seq + 1, time_ms=time_ms + 1, links=[run.id])
-            records.append(away)
+            withdrawal = sealed(by, Withdrawal(), kind="withdrawal", seq=seq + 1, time_ms=time_ms + 1, links=[run.id])
+            records.append(withdrawal)
 
     def states(log):
         settle(log, math.inf)
-        found = {record.id: judgement(log, record.id).state for record in records if record.kind == "run"}
-        return found, dump(log), set(log.reader.rows("SELECT time, id, value FROM frontier"))
+        by_name = {record.id: judgement(log, record.id).state for record in records if record.kind == "run"}
+        return by_name, dump(log), set(log.reader.rows("SELECT time, id, value FROM frontier"))
 
     with tempfile.TemporaryDirectory() as folder:
         logs = [Log.open(Path(folder) / f"{number}.sqlite", NETWORK, trust=Trust()) for number in (1, 2)]

@@ -45,12 +45,12 @@ class Truth:
     """The boards of a log, by its records."""
 
     def __init__(self, log: Log, task: bytes) -> None:
-        self._log, self.here = log, trust_context(log)
+        self._log, self.context = log, trust_context(log)
         self._rules, self._models, suspects = log.tasks.rules(task), models(log), log.runs.suspects()
-        shown = {run for (run,) in log.reader.read("SELECT id FROM run WHERE task = ?", (task,))}
+        output = {run for (run,) in log.reader.read("SELECT id FROM run WHERE task = ?", (task,))}
         self.programs: defaultdict[tuple[bytes, float], list[Record]] = defaultdict(list)
         for run in log.records.newest(limit=1000):
-            if run.id in shown and run.body.status == "ok" and run.body.value is not None:
+            if run.id in output and run.body.status == "ok" and run.body.value is not None:
                 self.programs[run.body.idea, run.body.budget].append(run)
         self._forked = {
             run.id
@@ -61,11 +61,11 @@ class Truth:
 
     def attested(self, run: Record, *, doubted: bool = False) -> bool:
         """Whether a run counts as an attested participant's."""
-        return whose(run.author, run.time, self.here).attested and (doubted or self._counts(run))
+        return whose(run.author, run.time, self.context).attested and (doubted or self._counts(run))
 
     def unattested(self, run: Record) -> bool:
         """Whether it counts as another's."""
-        return not whose(run.author, run.time, self.here).attested and self._counts(run)
+        return not whose(run.author, run.time, self.context).attested and self._counts(run)
 
     def _counts(self, run: Record) -> bool:
         return run.id not in self._forked or judgement(self._log, run.id).state in UPHELD
@@ -106,7 +106,7 @@ class Truth:
         for runs in self.programs.values():
             for run in filter(self.attested, runs):
                 if len(checkers_of(self._log, run.id)) >= voters:
-                    rows += self.row([one for one in runs if one.author == run.author and self.attested(one)], run)
+                    rows += self.row([each for each in runs if each.author == run.author and self.attested(each)], run)
         return sorted(rows)
 
     def vouched_for(self) -> set[bytes]:
@@ -121,17 +121,17 @@ def as_row(row: ProgramRow) -> Row:
 
 def holds(log: Log, task: bytes) -> None:
     assert pairs_in_rows(log) == pairs_by_rule(log)
-    truth, here = Truth(log, task), trust_context(log)
-    if not here.naming:
+    truth, context = Truth(log, task), trust_context(log)
+    if not context.naming:
         return
-    assert list(map(as_row, vouched(log, task, here))) == truth.firsts(truth.attested)
-    forked = list(map(as_row, vouched(log, task, here, forked=True)))
+    assert list(map(as_row, vouched(log, task, context))) == truth.firsts(truth.attested)
+    forked = list(map(as_row, vouched(log, task, context, forked=True)))
     assert forked == truth.firsts(partial(truth.attested, doubted=True))
-    known = truth.vouched_for()
-    others = truth.firsts(lambda run: truth.unattested(run) and run.body.idea not in known)
-    assert list(map(as_row, unvouched(log, task, here))) == others
+    facts = truth.vouched_for()
+    others = truth.firsts(lambda run: truth.unattested(run) and run.body.idea not in facts)
+    assert list(map(as_row, unvouched(log, task, context))) == others
     for voters in (1, 2):
-        assert list(map(as_row, measured(log, task, here, voters=voters))) == truth.measured(voters)
+        assert list(map(as_row, measured(log, task, context, voters=voters))) == truth.measured(voters)
 
 
 def entries(log: Log) -> list[tuple[object, ...]]:
@@ -187,11 +187,11 @@ def test_a_program_is_anothers_once_it_is_known_who_saw_which_run_first(tmp_path
         later = village.run(1.5, "P", by=ANN)
         with village.earlier(HOUR_MS // 2):
             earlier = village.run(1.4, "P", by=BEN)
-        here = trust_context(log)
-        firsts = [next(vouched(log, village.task, here)).first]
+        context = trust_context(log)
+        firsts = [next(vouched(log, village.task, context)).first]
         for number, who in enumerate((CEM, DOT)):
             village.run(1.9, f"by another {number}", by=who, links=[later])
-            firsts.append(next(vouched(log, village.task, here)).first)
+            firsts.append(next(vouched(log, village.task, context)).first)
         assert firsts == [earlier.id, earlier.id, later.id]
         log.trust = SOME  # one of those who saw it counts no longer
         settle(log, seconds=60)
@@ -207,25 +207,25 @@ def test_a_record_that_comes_late_says_that_its_device_saw_runs_later(tmp_path) 
         late = sealed(CEM, run_body(1.9), seq=head.seq + 1, prev=head.id, time_ms=village.now_ms + HOUR_MS)
         body = run_body(1.9, source=b"said")
         links = (runs[0].id,)
-        said = sealed(CEM, body, seq=late.seq + 1, prev=late.id, time_ms=village.now_ms + 1000, links=links)
-        log.writer.ingest(pairs([said]), now_ms=village.now_ms + HOUR_MS)
+        record = sealed(CEM, body, seq=late.seq + 1, prev=late.id, time_ms=village.now_ms + 1000, links=links)
+        log.writer.ingest(pairs([record]), now_ms=village.now_ms + HOUR_MS)
         for who, run in ((AUTHOR, runs[0]), (DOT, runs[1]), (EVE, runs[1])):
             village.run(1.9, f"by {who.public.hex()}", by=who, links=[run])
-        here = trust_context(log)
-        assert next(vouched(log, village.task, here)).first == runs[0].id
+        context = trust_context(log)
+        assert next(vouched(log, village.task, context)).first == runs[0].id
         log.writer.ingest(pairs([late]), now_ms=village.now_ms + HOUR_MS)
-        assert next(vouched(log, village.task, here)).first == runs[1].id
+        assert next(vouched(log, village.task, context)).first == runs[1].id
 
 
 def test_a_fork_takes_runs_off_the_board_that_had_come_before_it_and_a_merge_brings_them_back(tmp_path) -> None:
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
         village = Village(log)
         run = village.run(1.5, "P", by=ANN)
-        here = trust_context(log)
-        assert next(vouched(log, village.task, here)).first == run.id
+        context = trust_context(log)
+        assert next(vouched(log, village.task, context)).first == run.id
         village.fork(ANN, 1.4, "forked")
-        assert next(vouched(log, village.task, here)).author == AUTHOR.public
+        assert next(vouched(log, village.task, context)).author == AUTHOR.public
         holds(log, village.task)
         village.merge(ANN)
-        assert next(vouched(log, village.task, here)).author == ANN.public
+        assert next(vouched(log, village.task, context)).author == ANN.public
         holds(log, village.task)

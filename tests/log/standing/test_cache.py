@@ -27,7 +27,7 @@ from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
 from tests.record.making import NOW_MS, digest_of, key, pairs, run_body
 
 PEOPLE = (ROOT, *DEVICES, *WITNESSES, key(7))
-TRUST = Trust(participants=frozenset(one.public for one in PEOPLE))
+TRUST = Trust(participants=frozenset(person.public for person in PEOPLE))
 TRUSTS = [TRUST, Trust(), *(Trust(participants=frozenset({root.public})) for root in (ROOT, DEVICES[0]))]
 
 
@@ -36,15 +36,15 @@ def seen(log: Log):
     runs = [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
     words = {record.id: judgement(log, record.id) for record in runs}
     voters = {record.id: roster_of(log).voter(record.author, record.time) for record in runs}
-    here = trust_context(log, DEVICES[1].public)
+    context = trust_context(log, DEVICES[1].public)
     order = [program.id for program in leaderboard(log, digest_of())]
-    counted = list(vouched(log, digest_of(), here, own=True))
-    ranked = order, counted, board(log, digest_of(), here, limit=9), preferred(log, digest_of(), here)
+    counted = list(vouched(log, digest_of(), context, own=True))
+    ranked = order, counted, board(log, digest_of(), context, limit=9), preferred(log, digest_of(), context)
     numbers = statistics(log, digest_of())
-    verified = [checked(log, digest_of(), here, voters=number) for number in (1, 2)]
-    verified.append(contenders(log, digest_of(), here, limit=5, each=2))
+    verified = [checked(log, digest_of(), context, voters=number) for number in (1, 2)]
+    verified.append(contenders(log, digest_of(), context, limit=5, each=2))
     tracks = track_records(log)
-    assert all(track_record(log, voter) == found for voter, found in tracks.items())
+    assert all(track_record(log, voter) == track for voter, track in tracks.items())
     compared = Comparisons(log, digest_of(), DEVICES[1].public).effects
     return words, numbers, voters, ranked, verified, tracks, models(log), copies(log), compared
 

@@ -20,20 +20,20 @@ from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, run_body
 BASE = {"LR": 0.1, "+muon": False}
 
 
-def told(village: Village, **asked) -> dict[str, tuple[int, int, float]]:
-    found = Comparisons(village.log, village.task, **asked).effects
-    return {one.parameter: (one.pairs, one.better, one.median and round(one.median, 6)) for one in found}
+def effects_of(village: Village, **options) -> dict[str, tuple[int, int, float]]:
+    effects = Comparisons(village.log, village.task, **options).effects
+    return {each.parameter: (each.pairs, each.better, each.median and round(each.median, 6)) for each in effects}
 
 
 def test_pairs_of_a_run_and_its_parent_are_counted_as_they_come(village: Village):
     first = village.run(1.9, "first", genome=BASE)
-    assert told(village) == {}, "the baseline's genome is not known"
+    assert effects_of(village) == {}, "the baseline's genome is not known"
     muon = village.run(1.7, "muon", parent=first, genome=BASE | {"+muon": True})
-    assert told(village) == {"+muon": (1, 1, -0.2)}
+    assert effects_of(village) == {"+muon": (1, 1, -0.2)}
     village.run(1.8, "rate", parent=muon, genome=BASE | {"+muon": True, "LR": 0.2})
     village.run(2.0, "back", parent=muon, genome=BASE | {"LR": 0.1})
     village.run(None, "failed", parent=muon, genome=BASE | {"LR": 0.1}, status="crashed")
-    assert told(village) == {"+muon": (2, 2, -0.25), "LR": (1, 0, 0.1)}
+    assert effects_of(village) == {"+muon": (2, 2, -0.25), "LR": (1, 0, 0.1)}
 
 
 def test_failures_are_counted_apart_and_one_explosion_moves_nothing(village: Village):
@@ -53,41 +53,41 @@ def test_pairs_that_differ_in_much_or_in_the_program_too_say_nothing(village: Vi
     four = {"A": 1, "B": 1, "C": 1, "D": 1}
     first = village.run(1.9, "first", genome=four)
     village.run(1.5, "three", parent=first, genome=four | {"A": 2, "B": 2, "C": 2})
-    assert set(told(village)) == {"A", "B", "C"}
+    assert set(effects_of(village)) == {"A", "B", "C"}
     village.run(1.1, "all", parent=first, genome=dict.fromkeys(four, 3))
     village.run(1.1, "by hand", parent=first, genome=four | {"A": 2}, base=b"b" * 32)
     village.run(1.1, "copied words", parent=first, genome=four | {"A": "two"})
-    assert {name: pairs for name, (pairs, *_) in told(village).items()} == {"A": 1, "B": 1, "C": 1}
+    assert {name: pairs for name, (pairs, *_) in effects_of(village).items()} == {"A": 1, "B": 1, "C": 1}
 
 
 def test_the_newest_100_pairs_count(village: Village):
     first = village.run(1.9, "first", genome=BASE)
     for number in range(PAIRS_MOST + 3):
         village.run(2.5 if number < 3 else 1.5, f"{number}", parent=first, genome=BASE | {"LR": 1.0 + number})
-    assert told(village) == {"LR": (PAIRS_MOST, PAIRS_MOST, -0.4)}
+    assert effects_of(village) == {"LR": (PAIRS_MOST, PAIRS_MOST, -0.4)}
 
 
 def test_earlier_pairs_are_those_of_older_runs(village: Village):
     first = village.run(1.9, "first", genome=BASE)
     runs = [village.run(1.9 - n / 10, f"{n}", parent=first, genome=BASE | {"LR": 0.2 + n}) for n in range(4)]
-    found = Comparisons(village.log, village.task)
-    assert found.of("LR", runs[0].time) is None
-    earlier, all_of_them = found.of("LR", runs[2].time), found.of("LR")
+    result = Comparisons(village.log, village.task)
+    assert result.of("LR", runs[0].time) is None
+    earlier, all_of_them = result.of("LR", runs[2].time), result.of("LR")
     assert (earlier.pairs, earlier.better, earlier.worse) == (2, 1, 0)
     assert (all_of_them.pairs, all_of_them.better, all_of_them.worse) == (4, 3, 0)
-    assert found.of("DEPTH") is None
+    assert result.of("DEPTH") is None
 
 
 def test_a_refuted_run_says_nothing_and_a_stranger_s_only_to_itself(village: Village):
     first = village.run(1.9, "first", genome=BASE)
     liar = village.run(0.5, "liar", by=DOT, parent=first, genome=BASE | {"LR": 0.2})
     village.run(0.9, "stranger", by=STRANGER, parent=first, genome=BASE | {"LR": 0.4})
-    assert told(village) == {"LR": (1, 1, -1.4)}
-    assert told(village, me=STRANGER.public)["LR"][0] == 2
+    assert effects_of(village) == {"LR": (1, 1, -1.4)}
+    assert effects_of(village, me=STRANGER.public)["LR"][0] == 2
     village.evaluate(liar, 1.9, ANN, BEN, CEM)
-    assert told(village) == {}
+    assert effects_of(village) == {}
     village.append(AUTHOR, "withdrawal", Withdrawal(), [first.id])
-    assert told(village, me=STRANGER.public) == {}
+    assert effects_of(village, me=STRANGER.public) == {}
 
 
 @st.composite
@@ -109,7 +109,7 @@ def histories(draw):
         heads[who.public] = run
         runs.append(run)
     order = draw(st.permutations(devices))
-    streams = {who.public: [one for one in (*records, *runs) if one.author == who.public] for who in order}
+    streams = {who.public: [each for each in (*records, *runs) if each.author == who.public] for who in order}
     return streams, draw(st.lists(st.sampled_from(order), max_size=20)), order
 
 
@@ -121,7 +121,7 @@ def test_the_order_of_arrival_is_no_matter(made):
     with tempfile.TemporaryDirectory() as folder:
         with Log.open(Path(folder) / "piece.sqlite", NETWORK, trust=Trust()) as log:
             left = {who: list(records) for who, records in streams.items()}
-            for who in (*turns, *(one for one in order for _ in left[one.public])):
+            for who in (*turns, *(each for each in order for _ in left[each.public])):
                 if left[who.public]:
                     log.writer.ingest(pairs([left[who.public].pop(0)]), now_ms=NOW_MS + 1000)
                     assert Comparisons(log, digest_of()).effects is not None

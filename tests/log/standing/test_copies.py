@@ -31,7 +31,7 @@ def copied(log: Log) -> dict[bytes, bool]:
     rows = pairs_in_rows(log)
     assert rows == pairs_by_rule(log)
     assert log.todo.count() == 0
-    return {pair.run: any(one.marked for one in rows if one.run == pair.run) for pair in rows}
+    return {pair.run: any(row.marked for row in rows if row.run == pair.run) for pair in rows}
 
 
 def dated_back(village: Village, name: str = "great", **fields: object) -> Record:
@@ -82,7 +82,7 @@ def test_a_task_whose_noise_comes_to_be_known_says_that_equal_checkpoints_are_co
     task = village.log.records.newest(kind="task")[0]
     village.run(1.2, "great", by=ANN, checkpoint=MODEL)
     copy = village.run(1.2, "rewritten", by=EVE, checkpoint=MODEL)
-    others = pairs([one for one in village.log.records.newest(limit=1000) if one.id != task.id])
+    others = pairs([run for run in village.log.records.newest(limit=1000) if run.id != task.id])
     with Log.open(tmp_path / "other.sqlite", NETWORK, trust=TRUST) as log:
         log.writer.ingest(others, now_ms=village.now_ms)
         settle(log, seconds=60)

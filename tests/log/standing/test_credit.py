@@ -39,7 +39,7 @@ def of(log, who):
     """The facts of one of the village's people."""
     root = (ROOTS[PEOPLE.index(who)] if who in PEOPLE else who).public
     (row,) = credit(settled(log), roots=[root])
-    everybody = {one.participant: one for one in credit(log)}
+    everybody = {each.participant: each for each in credit(log)}
     for name in LISTED:
         assert getattr(row, name).count == getattr(everybody[row.participant], name).count
         assert not getattr(everybody[row.participant], name).newest
@@ -158,16 +158,16 @@ def test_sums_stay_numbers_whatever_budget_a_task_has(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "cost",
     [
         {"cpu_ms": 30_000 * 1024 + 1},
         {"cpu_ms": 1, "duration_ms": 0},
         {"duration_ms": 4 * 900_000 + 1},
     ],
 )
-def test_of_a_run_that_cannot_have_spent_what_it_says_nothing_counts(tmp_path, said):
+def test_of_a_run_that_cannot_have_spent_what_it_says_nothing_counts(tmp_path, cost):
     village = Village.at(tmp_path, definition=DEFINITION | {"limits": {"seconds": 900}})
-    run = village.run(1.2, "boasting", by=ANN, **(COST | said))
+    run = village.run(1.2, "boasting", by=ANN, **(COST | cost))
     village.evaluate(run, 1.2, BEN, CEM, EVE)
     row = of(village.log, ANN)
     village.log.close()

@@ -26,10 +26,10 @@ def named(village: Village, by: KeyPair, root: KeyPair, name: str) -> None:
 
 def test_a_device_and_its_root_key_are_one_participant_with_one_name(village: Village) -> None:
     named(village, ANN, ROOTS[1], "ann")
-    found = participant_of(village.log, ANN.public, village.now_ms)
-    assert found == participant_with_key(village.log, ROOTS[1].public)
-    assert (found.key, found.name) == (ROOTS[1].public.hex(), "ann")
-    assert found.key.startswith(found.short)
+    participant = participant_of(village.log, ANN.public, village.now_ms)
+    assert participant == participant_with_key(village.log, ROOTS[1].public)
+    assert (participant.key, participant.name) == (ROOTS[1].public.hex(), "ann")
+    assert participant.key.startswith(participant.short)
     named(village, ROOTS[1], ROOTS[1], "anna")
     assert participant_of(village.log, ANN.public, village.now_ms).name == "anna"
 
@@ -73,7 +73,7 @@ def test_a_key_that_begins_like_anothers_makes_both_longer(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("name", "cleaned"),
     [
         ("ann", "ann"),
         ("Jürgen Ω", "Jürgen Ω"),
@@ -86,8 +86,8 @@ def test_a_key_that_begins_like_anothers_makes_both_longer(tmp_path: Path) -> No
         (" \u200b ", ""),
     ],
 )
-def test_a_name_keeps_to_its_place(said: str, shown: str) -> None:
-    assert plain_name(said) == shown
+def test_a_name_keeps_to_its_place(name: str, cleaned: str) -> None:
+    assert plain_name(name) == cleaned
 
 
 @given(st.text(max_size=200))

@@ -22,8 +22,8 @@ def fork(village: Village, *, of: Record) -> Record:
     return other
 
 
-def found(village: Village) -> list[tuple[EvidenceKind, Consequence, set[bytes]]]:
-    return [(one.kind, one.follows, set(one.records)) for one in all_evidence(settled(village.log))]
+def evidence_in(village: Village) -> list[tuple[EvidenceKind, Consequence, set[bytes]]]:
+    return [(each.kind, each.follows, set(each.records)) for each in all_evidence(settled(village.log))]
 
 
 def test_where_nobody_cheated_nothing_is_proved(village: Village) -> None:
@@ -40,7 +40,7 @@ def test_every_kind_is_found_with_its_records_the_newest_first(village: Village)
     orphan = village.run(1.1, "orphan", by=BEN, parent=elsewhere)
     doubted = village.run(0.95, "doubted", by=STRANGER)
     doubts = village.evaluate(doubted, 1.9, AUTHOR)
-    assert found(village) == [
+    assert evidence_in(village) == [
         (EvidenceKind.VALUE, Consequence.DISPUTED, {doubted.id, *(record.id for record in doubts)}),
         (EvidenceKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id}),
         (EvidenceKind.SEED, Consequence.BANNED, {lucky.id}),
@@ -65,14 +65,14 @@ def test_a_verifier_that_chose_its_seeds_is_among_them(village: Village) -> None
 def test_a_fork_is_found_and_a_merge_by_its_root_key_ends_it(village: Village) -> None:
     run = village.run(1.1, "here", by=ANN)
     other = fork(village, of=run)
-    assert found(village) == [(EvidenceKind.FORK, Consequence.UNCOUNTED, {run.id, other.id})]
+    assert evidence_in(village) == [(EvidenceKind.FORK, Consequence.UNCOUNTED, {run.id, other.id})]
     merge = Merge(device=ANN.public, heads=sorted([run.id, other.id]))
     village.append(STRANGER, "merge", merge)
     place = village.log.devices.forks()[0]
     assert merge_of(village.log, place) is None, "a stranger ends no fork"
     ended = village.append(ROOTS[1], "merge", merge)
     village.append(STRANGER, "merge", merge)
-    assert found(village) == [(EvidenceKind.FORK, Consequence.MERGED, {run.id, other.id})]
+    assert evidence_in(village) == [(EvidenceKind.FORK, Consequence.MERGED, {run.id, other.id})]
     assert merge_of(village.log, village.log.devices.forks()[0]) == ended.id
     later_ms = village.now_ms + 1000
     flood = [sealed(STRANGER, merge, kind="merge", seq=100 + number, time_ms=later_ms) for number in range(1001)]
@@ -83,7 +83,7 @@ def test_a_fork_is_found_and_a_merge_by_its_root_key_ends_it(village: Village) -
 def test_withdrawing_a_chosen_seed_changes_nothing(village: Village) -> None:
     lucky = village.run(0.5, "lucky", by=ANN, seed=7)
     village.append(ANN, "withdrawal", Withdrawal(), [lucky.id])
-    assert found(village) == [(EvidenceKind.SEED, Consequence.BANNED, {lucky.id})]
+    assert evidence_in(village) == [(EvidenceKind.SEED, Consequence.BANNED, {lucky.id})]
 
 
 def test_withdrawing_a_made_up_lineage_changes_nothing(village: Village) -> None:
@@ -91,7 +91,7 @@ def test_withdrawing_a_made_up_lineage_changes_nothing(village: Village) -> None
     village.log.writer.ingest(pairs([elsewhere]), now_ms=village.now_ms)
     orphan = village.run(1.1, "orphan", by=BEN, parent=elsewhere)
     village.append(BEN, "withdrawal", Withdrawal(), [orphan.id, elsewhere.id])
-    assert found(village) == [(EvidenceKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id})]
+    assert evidence_in(village) == [(EvidenceKind.LINEAGE, Consequence.BANNED, {orphan.id, elsewhere.id})]
 
 
 def test_evaluations_against_a_run_come_before_those_for_it_and_only_of_those_whose_word_counts(

@@ -81,11 +81,11 @@ def facts(log: Log) -> Iterator[Fact]:
     """Everything that verifications say, by the judgement of each run."""
     voter = roster_of(log).voter
     for run in runs_of(log):
-        body, found = run.body, judge_now(log, run)
+        body, result = run.body, judge_now(log, run)
         assert isinstance(body, Run)
         if not log.verifications.of(run.id):
             continue
-        spoken, state = voter(run.author, run.time), found.state
+        spoken, state = voter(run.author, run.time), result.state
         own = Fact(run.time, run.id, spoken.root, spoken.voter, state.value, None)
         if state in UPHELD and body.cpu_ms > 1024 * body.duration_ms:
             own = own._replace(implausible=True)
@@ -93,16 +93,25 @@ def facts(log: Log) -> Iterator[Fact]:
             rules = log.tasks.rules(body.task)
             own = own._replace(ms=body.cpu_ms, work=body.budget if rules else 0.0)
         if state is RunState.CONFIRMED:
-            own = own._replace(right=True, gain=found.improvement)
+            own = own._replace(right=True, gain=result.improvement)
         yield own._replace(right=False, marked=True) if state is RunState.REFUTED else own
-        for one in count_verifications(log, run, state):
-            said = voter(one.author, one.time)
-            right = one.passed == (state in UPHELD) if one.decides else None
-            stamp = one.stage == "evaluate" and one.passed and state is RunState.REFUTED
-            what = "replication" if one.stage == "replicate" else "pass" if one.passed else "fail"
+        for verification in count_verifications(log, run, state):
+            participant = voter(verification.author, verification.time)
+            right = verification.passed == (state in UPHELD) if verification.decides else None
+            stamp = verification.stage == "evaluate" and verification.passed and state is RunState.REFUTED
+            what = "replication" if verification.stage == "replicate" else "pass" if verification.passed else "fail"
             if state is RunState.REFUTED and what == "fail":
                 what = "refutation"
-            yield Fact(one.time, one.id, said.root, said.voter, what, right, one.spent_ms, marked=stamp)
+            yield Fact(
+                verification.time,
+                verification.id,
+                participant.root,
+                participant.voter,
+                what,
+                right,
+                verification.spent_ms,
+                marked=stamp,
+            )
 
 
 KINDS = {
@@ -129,36 +138,38 @@ def accounts(log: Log) -> dict[str, dict[str, object]]:
     by_whom: defaultdict[bytes, list[Fact]] = defaultdict(list)
     for fact in sorted(facts(log), reverse=True):
         by_whom[roster.voter(fact.root, now_ms).voter].append(fact)
-    found: dict[str, dict[str, object]] = {}
+    by_name: dict[str, dict[str, object]] = {}
     for who, its in by_whom.items():
         own, checks = ([fact for fact in its if (fact.what in CHECKS) is kind] for kind in (False, True))
         listed = {name: [fact.id for fact in its if fact.what in what] for name, what in KINDS.items()}
         listed["implausible"] = [fact.id for fact in own if fact.implausible]
-        found[who.hex()] = {name: (len(ids), [format_id(one) for one in ids]) for name, ids in listed.items()} | {
+        by_name[who.hex()] = {name: (len(ids), [format_id(id_) for id_ in ids]) for name, ids in listed.items()} | {
             "cpu_ms": sum(fact.ms for fact in own),
             "verifying_ms": sum(fact.ms for fact in checks),
             "work": pytest.approx(sum(fact.work for fact in own), rel=1e-6),
             "gain": pytest.approx(sum(fact.gain or 0.0 for fact in own), rel=1e-6, abs=1e-9),
             "gains": sum(fact.gain is not None for fact in own),
         }
-    return {who: facts for who, facts in found.items() if did_more(facts)}
+    return {who: facts for who, facts in by_name.items() if did_more(facts)}
 
 
-def shown(log: Log) -> dict[str, dict[str, object]]:
+def credit_facts(log: Log) -> dict[str, dict[str, object]]:
     """The same from the sums."""
-    found: dict[str, dict[str, object]] = {}
+    by_name: dict[str, dict[str, object]] = {}
     for view in credit(log):
         (row,) = credit(log, roots=[bytes.fromhex(view.keys[0])])
         listed = {name: getattr(row, name) for name in (*KINDS, "implausible")}
-        assert {name: getattr(view, name).count for name in listed} == {name: one.count for name, one in listed.items()}
-        found[row.participant] = {name: (one.count, one.newest) for name, one in listed.items()} | {
+        assert {name: getattr(view, name).count for name in listed} == {
+            name: each.count for name, each in listed.items()
+        }
+        by_name[row.participant] = {name: (each.count, each.newest) for name, each in listed.items()} | {
             "cpu_ms": row.cpu_ms,
             "verifying_ms": row.verifying_ms,
             "work": row.work,
             "gain": sum(gain.total for gain in row.improvements),
             "gains": sum(gain.runs for gain in row.improvements),
         }
-    return {who: facts for who, facts in found.items() if did_more(facts)}
+    return {who: facts for who, facts in by_name.items() if did_more(facts)}
 
 
 def records_of(log: Log) -> dict[bytes, TrackRecord]:
@@ -174,11 +185,11 @@ def records_of(log: Log) -> dict[bytes, TrackRecord]:
         own = [ban for ban in banned if roster_of(log).voter(ban.device, ban.start_ms).voter == voter]
         if own:
             bad[voter] += [ban.start_ms for ban in own]
-    found: dict[bytes, TrackRecord] = {}
+    by_name: dict[bytes, TrackRecord] = {}
     for voter in {*by_voter, *bad}:
         its = by_voter[voter]
         last_ms = max([*bad[voter], *(fact.time for fact in its if not fact.right)], default=-1)
-        found[voter] = TrackRecord(
+        by_name[voter] = TrackRecord(
             voter,
             consecutive_valid=sum(fact.right and fact.time > last_ms for fact in its),
             confirmed=sum(bool(fact.right) for fact in its if fact.what not in CHECKS),
@@ -187,7 +198,7 @@ def records_of(log: Log) -> dict[bytes, TrackRecord]:
             overruled=sum(not fact.right for fact in its if fact.what in CHECKS),
             banned_until_ms=max((ban.end_ms for ban in bans(log).by_key.get(voter, ())), default=None),
         )
-    return found
+    return by_name
 
 
 def tables(log: Log) -> tuple[list[object], ...]:
@@ -200,14 +211,16 @@ def tables(log: Log) -> tuple[list[object], ...]:
 
 
 def holds(log: Log) -> None:
-    assert shown(settled(log)) == accounts(log)
-    told = track_records(log)
-    assert {who: one._replace(marks=()) for who, one in told.items()} == records_of(log)
-    marks = {mark.record for one in told.values() for mark in one.marks if mark.mark not in (Mark.FRAUD, Mark.COPIER)}
+    assert credit_facts(settled(log)) == accounts(log)
+    tracks = track_records(log)
+    assert {who: each._replace(marks=()) for who, each in tracks.items()} == records_of(log)
+    marks = {
+        mark.record for each in tracks.values() for mark in each.marks if mark.mark not in (Mark.FRAUD, Mark.COPIER)
+    }
     assert marks == {fact.id for fact in facts(log) if fact.marked}
-    doubted = {one.id for one in runs_of(log) if judge_now(log, one).state in ("disputed", "refuted")}
+    doubted = {each.id for each in runs_of(log) if judge_now(log, each).state in ("disputed", "refuted")}
     doubted = {run for run in doubted if log.verifications.of(run)}
-    assert {one.records[0] for one in all_evidence(log) if one.kind is EvidenceKind.VALUE} == doubted
+    assert {each.records[0] for each in all_evidence(log) if each.kind is EvidenceKind.VALUE} == doubted
 
 
 @pytest.mark.slow
@@ -248,7 +261,7 @@ def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random
 @settings(max_examples=8, deadline=None)
 def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
     folder = tmp_path_factory.mktemp("log")
-    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    everybody = Trust(participants=frozenset(each.public for each in (ROOT, *DEVICES, *WITNESSES)))
     with Log.open(folder / "log.sqlite", SMALL, trust=everybody) as log:
         for record in dice.sample(made, len(made)):
             log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
@@ -261,19 +274,19 @@ def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factor
 
 
 def test_a_run_that_lost_its_verifications_says_nothing_any_more(tmp_path) -> None:
-    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    everybody = Trust(participants=frozenset(each.public for each in (ROOT, *DEVICES, *WITNESSES)))
     with Log.open(tmp_path / "log.sqlite", SMALL, trust=everybody) as log:
         run = log.writer.append(DEVICES[0], "run", run_body(1.0, seed=7), now_ms=NOW_MS)  # a seed of its own choice
         check = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.0)
-        one = log.writer.append(DEVICES[1], "verification", check, now_ms=NOW_MS)
+        record = log.writer.append(DEVICES[1], "verification", check, now_ms=NOW_MS)
         (author,) = credit(settled(log), roots=[DEVICES[0].public])
         assert author.refuted.count == 1
         twins = [
-            sealed(DEVICES[1], Note(topic="insight", text=f"{n}"), kind="note", seq=one.seq, network=SMALL)
+            sealed(DEVICES[1], Note(topic="insight", text=f"{n}"), kind="note", seq=record.seq, network=SMALL)
             for n in range(60)
         ]
-        log.writer.ingest(pairs([twin for twin in twins if twin.id < one.id][:2]), now_ms=NOW_MS)
-        assert not log.records.has([one.id]), "of one number the two with the smallest ids are kept"
+        log.writer.ingest(pairs([twin for twin in twins if twin.id < record.id][:2]), now_ms=NOW_MS)
+        assert not log.records.has([record.id]), "of one number the two with the smallest ids are kept"
         (author,) = credit(settled(log), roots=[DEVICES[0].public])
         assert (author.runs, author.refuted.count) == (1, 0)
 
@@ -292,9 +305,9 @@ def test_of_the_marks_of_one_participant_the_newest_are_told(village: Village, m
     for run in runs:
         village.refute(run, 9.0)
     monkeypatch.setattr("autoresearch.log.standing.participants.MARKS_MAX", 2)
-    found = track_records(settled(village.log))[ROOTS[PEOPLE.index(ANN)].public]
-    assert found.refuted == 3
-    assert [mark.record for mark in found.marks] == [run.id for run in runs[1:]]
+    tracks = track_records(settled(village.log))[ROOTS[PEOPLE.index(ANN)].public]
+    assert tracks.refuted == 3
+    assert [mark.record for mark in tracks.marks] == [run.id for run in runs[1:]]
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=30))
@@ -334,13 +347,13 @@ def test_who_was_wrong_begins_anew(village: Village) -> None:
             village.evaluate(run, run.body.value, CEM, EVE)
     ben = ROOTS[PEOPLE.index(BEN)].public
     assert credit(settled(village.log), roots=[ben])[0].keys == [ben.hex()]
-    found = track_records(village.log)[ben]
-    assert (found.consecutive_valid, found.upheld, found.overruled) == (1, 2, 1)
-    assert [(mark.mark, mark.evidence) for mark in found.marks] == [(Mark.RUBBER_STAMP, (runs[1].id,))]
+    tracks = track_records(village.log)[ben]
+    assert (tracks.consecutive_valid, tracks.upheld, tracks.overruled) == (1, 2, 1)
+    assert [(mark.mark, mark.evidence) for mark in tracks.marks] == [(Mark.RUBBER_STAMP, (runs[1].id,))]
 
 
 def test_a_run_that_was_dropped_says_nothing_any_more(tmp_path: Path) -> None:
-    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    everybody = Trust(participants=frozenset(each.public for each in (ROOT, *DEVICES, *WITNESSES)))
     with Log.open(tmp_path / "log.sqlite", SMALL, trust=everybody) as log:
         run = log.writer.append(DEVICES[0], "run", run_body(1.0, seed=7), now_ms=NOW_MS)
         check = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.0)

@@ -17,7 +17,7 @@ from tests.log.standing.village import ANN, BEN, PEOPLE, TRUST, Village
 from tests.record.making import NETWORK, pairs
 
 
-def shown(log, task):
+def board_rows(log, task):
     """Titles with states, as they stand on the board."""
     return {row.title: (row.section, row.state) for row in board(log, task, trust_context(log), limit=50)}
 
@@ -33,24 +33,24 @@ def forked(village):
 
 def test_after_a_fork_a_run_is_shown_once_others_verified_it(forked):
     run, other = forked.run(1.2, "later", by=ANN), forked.run(1.1, "unseen", by=ANN)
-    assert set(shown(forked.log, forked.task)) == {"baseline", "before"}
+    assert set(board_rows(forked.log, forked.task)) == {"baseline", "before"}
     forked.evaluate(run, 1.2, *[who for who in PEOPLE if who is not ANN][:3])
-    assert shown(forked.log, forked.task)["later"] == (BoardSection.OPEN, RunState.PROVISIONAL)
+    assert board_rows(forked.log, forked.task)["later"] == (BoardSection.OPEN, RunState.PROVISIONAL)
     forked.confirm(run, 2.0, 1.2)
-    rows = shown(forked.log, forked.task)
+    rows = board_rows(forked.log, forked.task)
     assert rows["later"] == (BoardSection.CONFIRMED, RunState.CONFIRMED)
     assert "unseen" not in rows
     assert preferred(forked.log, forked.task, trust_context(forked.log)).row.first == run.id
     forked.refute(other, 1.9)
-    assert "unseen" not in shown(forked.log, forked.task)
+    assert "unseen" not in board_rows(forked.log, forked.task)
 
 
 def test_a_merge_by_the_root_key_makes_all_count_again(forked):
     forked.run(1.2, "later", by=ANN)
     forked.merge(ANN)
-    assert set(shown(forked.log, forked.task)) == {"baseline", "before", "last", "other", "later"}
+    assert set(board_rows(forked.log, forked.task)) == {"baseline", "before", "last", "other", "later"}
     forked.run(1.1, "after", by=ANN)
-    assert "after" in shown(forked.log, forked.task)
+    assert "after" in board_rows(forked.log, forked.task)
 
 
 def test_others_are_drawn_to_verify_what_follows_a_fork(forked):
@@ -86,18 +86,18 @@ def test_the_board_does_not_depend_on_the_order_of_arrival(forked, tmp_path, see
     forked.confirm(run, 2.0, 1.2)
     if merged:
         forked.merge(ANN)
-    expected = shown(forked.log, forked.task)
+    expected = board_rows(forked.log, forked.task)
     assert ("unseen" in expected) == merged
     batch = pairs(forked.log.records.newest(limit=1000))
     random.Random(seed).shuffle(batch)
     with Log.open(tmp_path / "other.sqlite", NETWORK, trust=TRUST) as log:
         for start in range(0, len(batch), 5):
             log.writer.ingest(batch[start : start + 5], now_ms=forked.now_ms)
-            shown(log, forked.task)
-        assert shown(log, forked.task) == expected
+            board_rows(log, forked.task)
+        assert board_rows(log, forked.task) == expected
         log.writer.rebuild()
     with Log.open(tmp_path / "other.sqlite", NETWORK, trust=TRUST) as log:
-        assert shown(log, forked.task) == expected
+        assert board_rows(log, forked.task) == expected
 
 
 def test_the_run_says_that_it_follows_a_fork(forked):

@@ -74,10 +74,10 @@ def test_pairs_on_whatever_machine_confirm_without_a_replay(village: Village) ->
     assert job_for(village.log, parent.id, ANN.public, bytes(ANN.key), village.now_ms) is None
     replicate(village, child, 2.5, 2.2, ANN, "slow")
     replicate(village, child, 1.5, 1.21, BEN, "fast")
-    found = judgement(village.log, child.id)
-    assert found.state is RunState.CONFIRMED
-    assert (found.value, found.runs) == (1.21, 2)  # of the author's kind of hardware alone
-    assert found.improvement == pytest.approx(0.295)
+    result = judgement(village.log, child.id)
+    assert result.state is RunState.CONFIRMED
+    assert (result.value, result.runs) == (1.21, 2)  # of the author's kind of hardware alone
+    assert result.improvement == pytest.approx(0.295)
 
 
 def test_a_program_has_the_mean_of_one_kind_of_hardware(village: Village) -> None:

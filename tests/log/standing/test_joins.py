@@ -20,7 +20,7 @@ TRUST = Trust(founders=frozenset({FOUNDER.public}))
 SEED, OTHER_SEED = b"s" * 32, b"o" * 32
 
 
-def given(seed: bytes = SEED, *, uses: int = 1, made_ms: int = NOW_MS) -> Invitation:
+def invite(seed: bytes = SEED, *, uses: int = 1, made_ms: int = NOW_MS) -> Invitation:
     return Invitation(
         token=token_of(seed), network=NETWORK.id, made_ms=made_ms, expires_ms=made_ms + 1_000_000, uses=uses
     )
@@ -53,9 +53,9 @@ def admit(log, who, seed=SEED, *, admits=True):
 
 def test_who_joins_with_a_token_that_was_given_out_is_admitted_once(log):
     take(log, join(ANN))
-    assert due(log, given()) == [ANN.public]
+    assert due(log, invite()) == [ANN.public]
     admit(log, ANN)
-    assert due(log, given()) == []
+    assert due(log, invite()) == []
     assert spent_uses(log, FOUNDER.public) == {token_of(SEED): {ANN.public}}
     assert joins_of(log) == {ANN.public: NOW_MS}
     assert (joined_ms(log, ANN.public), joined_ms(log, BEN.public)) == (NOW_MS, 0)
@@ -63,7 +63,7 @@ def test_who_joins_with_a_token_that_was_given_out_is_admitted_once(log):
 
 def test_a_token_that_nobody_gave_out_admits_nobody(log):
     take(log, join(ANN, OTHER_SEED))
-    assert due(log, given()) == due(log) == []
+    assert due(log, invite()) == due(log) == []
 
 
 def test_a_join_is_good_for_one_key_and_one_network(log):
@@ -72,34 +72,34 @@ def test_a_join_is_good_for_one_key_and_one_network(log):
     forged = Join(participant=STRANGER.public, token=proof.token, proof=bytes(64))
     take(log, *(sealed(STRANGER, body, kind="join", seq=n) for n, body in enumerate((stolen, forged), start=1)))
     take(log, join(BEN, network=b"another network!"))
-    assert due(log, given(uses=9)) == []
+    assert due(log, invite(uses=9)) == []
     take(log, join(ANN, by=STRANGER, seq=3))
-    assert due(log, given(uses=9)) == [ANN.public], "whoever passes it on, it admits whom it names"
+    assert due(log, invite(uses=9)) == [ANN.public], "whoever passes it on, it admits whom it names"
 
 
 def test_of_a_thousand_joins_with_one_token_the_first_is_admitted(log):
     take(log, *(join(key(100 + number), time_ms=NOW_MS + number) for number in range(1000)))
-    assert due(log, given()) == [key(100).public]
-    assert len(due(log, given(uses=3))) == 3
+    assert due(log, invite()) == [key(100).public]
+    assert len(due(log, invite(uses=3))) == 3
     admit(log, key(100))
-    assert due(log, given()) == []
-    assert len(due(log, given(uses=3))) == 2
+    assert due(log, invite()) == []
+    assert len(due(log, invite(uses=3))) == 2
 
 
 def test_who_was_dismissed_comes_back_with_a_newer_invite_only(log):
     take(log, join(ANN))
     admit(log, ANN)
     admit(log, ANN, admits=False)
-    assert due(log, given(uses=5)) == []
+    assert due(log, invite(uses=5)) == []
     take(log, join(ANN, OTHER_SEED, seq=2))
-    assert due(log, given(OTHER_SEED, made_ms=NOW_MS - 1)) == []
-    assert due(log, given(OTHER_SEED, made_ms=log.records.newest_ms() + 1)) == [ANN.public]
+    assert due(log, invite(OTHER_SEED, made_ms=NOW_MS - 1)) == []
+    assert due(log, invite(OTHER_SEED, made_ms=log.records.newest_ms() + 1)) == [ANN.public]
 
 
 def test_whoever_counts_needs_no_admission(log):
     log.trust = Trust(founders=TRUST.founders, participants=frozenset({BEN.public}))
     take(log, join(BEN), join(FOUNDER))
-    assert due(log, given(uses=5)) == []
+    assert due(log, invite(uses=5)) == []
 
 
 def test_the_views_follow_admissions_at_once_in_any_order(tmp_path):

@@ -19,7 +19,7 @@ from autoresearch.record.kinds import Identity, Run
 from autoresearch.trust.keys import KeyPair
 from autoresearch.words import RunState
 from tests.log.standing.copying import models
-from tests.log.standing.stories import HOUR_MS, STORIES, told
+from tests.log.standing.stories import HOUR_MS, STORIES, play
 from tests.log.standing.village import ANN, BEN, CEM, TRUST, Village
 from tests.record.making import DEFINITION, NETWORK, pairs
 
@@ -35,8 +35,8 @@ def columns(log: Log, task: bytes) -> list[tuple[object, ...]]:
 
     every = Filter(task, board_hardware(log, task) or "")
     numbers = log.listing.page(every, "time", falling=False, limit=1000)
-    found = log.listing.facts(every, numbers)
-    runs = [found[n] for n in numbers]
+    result = log.listing.facts(every, numbers)
+    runs = [result[n] for n in numbers]
     places = log.listing.places(task).of(run.place for run in runs)
     assert [place.number for place in places] == list(range(1, len(runs) + 1))
     assert sum(log.listing.counts(every).marks.values()) == len(runs)
@@ -63,32 +63,34 @@ def columns(log: Log, task: bytes) -> list[tuple[object, ...]]:
 def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
     """The same from whole records and judgements, without columns."""
     stored = list(log.runs.newest(task, limit=1000))
-    stored.sort(key=lambda one: (one.record.time, one.record.id))
-    records = {one.record.id: one.record for one in stored}
+    stored.sort(key=lambda item: (item.record.time, item.record.id))
+    records = {each.record.id: each.record for each in stored}
     rules, sign = log.tasks.rules(task), log.tasks.sign(task)
     copied, hardware = models(log), board_hardware(log, task)
     cost, best_claim, best_sure, rows = 0, float("inf"), float("inf"), []
-    for one in stored:
-        record, body = one.record, one.record.body
+    for each in stored:
+        record, body = each.record, each.record.body
         assert isinstance(body, Run)
-        found = judgement(log, record.id)
+        result = judgement(log, record.id)
         reported = body.value if body.status == "ok" else None
-        value = found.value if found.value is not None else reported
+        value = result.value if result.value is not None else reported
         parent = records.get(body.parent) if body.parent else None
         above = parent.body.value if parent is not None and parent.body.status == "ok" else None
         delta = None if reported is None or above is None else reported - above
-        if found.improvement is not None:
-            delta = -sign * found.improvement
+        if result.improvement is not None:
+            delta = -sign * result.improvement
         cost += body.cpu_ms
-        doubted = one.forked and found.state not in UPHELD
-        here = hardware in (None, body.device) and record.id not in copied
-        compared = rules is not None and reported is not None and body.budget == rules.budget and here and not doubted
+        doubted = each.forked and result.state not in UPHELD
+        comparable = hardware in (None, body.device) and record.id not in copied
+        compared = (
+            rules is not None and reported is not None and body.budget == rules.budget and comparable and not doubted
+        )
         vouched = whose(record.author, record.time, trust_context(log)).attested
-        claims = compared and vouched and found.state in STANDING and sign * reported < best_claim
-        sure = compared and found.state is RunState.CONFIRMED and sign * value < best_sure
+        claims = compared and vouched and result.state in STANDING and sign * reported < best_claim
+        sure = compared and result.state is RunState.CONFIRMED and sign * value < best_sure
         best_claim = sign * reported if claims else best_claim
         best_sure = sign * value if sure else best_sure
-        mark = "leading" if claims and found.state is RunState.REPORTED else found.state.value
+        mark = "leading" if claims and result.state is RunState.REPORTED else result.state.value
         rows.append(
             (
                 record.id,
@@ -98,7 +100,7 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
                 None if reported is None else round(reported, 9),
                 None if value is None else round(value, 9),
                 None if delta is None else round(delta, 9),
-                found.state.value,
+                result.state.value,
                 "failed" if body.status != "ok" else mark,
                 cost,
                 sure,
@@ -118,7 +120,7 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
 def test_columns_say_what_records_say_whatever_arrives_first(
     tmp_path_factory, story, order: random.Random, size
 ) -> None:
-    village = told(Village.at(tmp_path_factory.mktemp("log")), story)
+    village = play(Village.at(tmp_path_factory.mktemp("log")), story)
     now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
     last = columns(village.log, village.task)
     village.log.close()
@@ -177,13 +179,13 @@ def test_runs_of_a_device_are_its_participants_from_the_delegation_on(village: V
     village.append(device, "identity", Identity(action="profile", root=root.public))
     later = village.run(1.8, "after", by=device)
 
-    def found(key: bytes) -> list[bytes]:
-        asked = filter_of(village.log, village.task, RunsOf(by=key.hex()))
-        assert asked is not None
-        numbers = village.log.listing.page(asked, "time", falling=False, limit=10)
-        assert sum(village.log.listing.counts(asked).marks.values()) == len(numbers)
-        return [run.id for run in village.log.listing.facts(asked, numbers).values()]
+    def ids_by(key: bytes) -> list[bytes]:
+        query = filter_of(village.log, village.task, RunsOf(by=key.hex()))
+        assert query is not None
+        numbers = village.log.listing.page(query, "time", falling=False, limit=10)
+        assert sum(village.log.listing.counts(query).marks.values()) == len(numbers)
+        return [run.id for run in village.log.listing.facts(query, numbers).values()]
 
-    assert found(root.public) == [later.id]
-    assert found(device.public) == [before.id]
+    assert ids_by(root.public) == [later.id]
+    assert ids_by(device.public) == [before.id]
     assert filter_of(village.log, village.task, RunsOf(by="ffff")) is None

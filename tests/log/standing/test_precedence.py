@@ -66,10 +66,10 @@ def test_a_copy_that_is_dated_back_takes_neither_name_nor_place_although_nobody_
     assert standing(village) == copy.id, "one alone says nothing"
     village.run(1.9, "cem's", by=CEM, links=[copy, honest])
 
-    here = trust_context(village.log)
+    context = trust_context(village.log)
     assert standing(village) == honest.id
-    assert board(village.log, village.task, here, limit=9)[0].id == format_id(honest.id)
-    assert preferred(village.log, village.task, here).row.first == honest.id
+    assert board(village.log, village.task, context, limit=9)[0].id == format_id(honest.id)
+    assert preferred(village.log, village.task, context).row.first == honest.id
     assert (marks(village, ANN), marks(village, EVE)) == ([], [(Mark.COPIER, copy.id)])
     assert models(village.log) == {copy.id: honest.id}
     job = next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
@@ -82,9 +82,9 @@ def test_another_program_with_the_same_checkpoint_that_is_dated_back_ranks_nowhe
     copy = copied(village, "rewritten", checkpoint=MODEL)
     for who, name in ((BEN, "ben's"), (CEM, "cem's")):
         village.run(1.9, name, by=who, links=[honest])
-    shown = [row.id for row in board(village.log, village.task, trust_context(village.log), limit=9)]
-    assert format_id(honest.id) in shown
-    assert format_id(copy.id) not in shown
+    ids = [row.id for row in board(village.log, village.task, trust_context(village.log), limit=9)]
+    assert format_id(honest.id) in ids
+    assert format_id(copy.id) not in ids
     assert (marks(village, ANN), marks(village, EVE)) == ([], [(Mark.COPIER, copy.id)])
 
 
@@ -163,13 +163,13 @@ def test_a_stranger_who_was_there_before_is_accused_by_nobody_and_one_who_dates_
 
 def test_who_claimed_a_program_and_published_it_late_is_no_copier(village):
     claim(village, ANN, "great")
-    away = village.run(1.2, "great", by=ANN)  # which nobody hears of
+    unseen = village.run(1.2, "great", by=ANN)  # which nobody hears of
     village.now_ms += HOUR_MS
-    heard = village.run(1.2, "great", by=BEN)
+    public = village.run(1.2, "great", by=BEN)
     for who, name in ((CEM, "cem's"), (DOT, "dot's")):
-        village.run(1.9, name, by=who, links=[heard])
-    assert standing(village) == heard.id
-    assert away.time < heard.time
+        village.run(1.9, name, by=who, links=[public])
+    assert standing(village) == public.id
+    assert unseen.time < public.time
     assert (marks(village, ANN), marks(village, BEN)) == ([], [])
 
 
@@ -193,8 +193,8 @@ def test_who_builds_on_a_run_has_seen_it(village):
 def test_what_somebody_saw_can_not_be_taken_back(village):
     honest = village.run(1.2, "great", by=ANN)
     copied(village)
-    said = [village.run(1.9, name, by=who, links=[honest]) for who, name in ((BEN, "ben's"), (CEM, "cem's"))]
-    for who, record in zip((BEN, CEM), said, strict=True):
+    evaluations = [village.run(1.9, name, by=who, links=[honest]) for who, name in ((BEN, "ben's"), (CEM, "cem's"))]
+    for who, record in zip((BEN, CEM), evaluations, strict=True):
         village.append(who, "withdrawal", Withdrawal(), [record.id])
     assert standing(village) == honest.id
 
@@ -254,8 +254,8 @@ def test_a_confirmed_run_stands_for_its_program_although_an_earlier_one_was_meas
     village.confirm(honest, 2.0, 1.2)
     copy = copied(village)
     village.evaluate(copy, 1.2, BEN, CEM, DOT)
-    found = preferred(village.log, village.task, trust_context(village.log))
-    assert (found.row.first, found.judgement.state) == (honest.id, RunState.CONFIRMED)
+    program = preferred(village.log, village.task, trust_context(village.log))
+    assert (program.row.first, program.judgement.state) == (honest.id, RunState.CONFIRMED)
     assert judgement(village.log, copy.id).state is RunState.PROVISIONAL
 
 

@@ -169,17 +169,17 @@ def test_history_has_every_run_of_the_task_oldest_first_with_its_genome(log):
 
 def test_a_run_is_shown_whole_and_as_json(log):
     record = publish(log, 1.5, title="wider", hypothesis="width helps", metrics={"steps": 3}, curve=[2.0, 1.5])
-    shown = run(log, record.id)
-    assert (shown.run.title, shown.run.metrics, shown.run.curve) == ("wider", {"steps": 3}, [2.0, 1.5])
-    plain, body = json.loads(msgspec.json.encode(shown))["run"], record.body
+    result = run(log, record.id)
+    assert (result.run.title, result.run.metrics, result.run.curve) == ("wider", {"steps": 3}, [2.0, 1.5])
+    plain, body = json.loads(msgspec.json.encode(result))["run"], record.body
     assert plain.keys() == set(Run.__struct_fields__), "an answer has every field of a run's record"
-    given = {name: value for name, value in plain.items() if isinstance(value, int | float | list) and value}
-    assert given == {name: getattr(body, name) for name in given}
+    arguments = {name: value for name, value in plain.items() if isinstance(value, int | float | list) and value}
+    assert arguments == {name: getattr(body, name) for name in arguments}
     assert plain["source"] == {"sha256": body.source.sha256.hex(), "size": body.source.size, "manifest": None}
     assert (plain["task"], plain["hypothesis"]) == (TASK.hex(), "width helps")
-    assert runs(log, TASK) == [shown] == runs(log, TASK, author=key(1).public)
+    assert runs(log, TASK) == [result] == runs(log, TASK, author=key(1).public)
     assert runs(log, TASK, author=key(2).public) == []
-    for view in (shown, best(log, TASK), lineage(log, record.id), statistics(log, TASK)):
+    for view in (result, best(log, TASK), lineage(log, record.id), statistics(log, TASK)):
         assert json.loads(msgspec.json.encode(view))
 
 
@@ -197,17 +197,17 @@ def test_statistics_count_runs_by_how_they_ended(log):
 
 
 def test_runs_behind_a_fork_are_marked_and_do_not_count(log):
-    one = sealed(key(5), run_body(0.1, source=b"one"), seq=2)
+    record = sealed(key(5), run_body(0.1, source=b"one"), seq=2)
     two = sealed(key(5), run_body(0.2, source=b"two"), seq=2)
     before = sealed(key(5), run_body(0.9, source=b"before"), seq=1)
-    log.writer.ingest(pairs([one, before]), now_ms=NOW_MS)
+    log.writer.ingest(pairs([record, before]), now_ms=NOW_MS)
     assert best(log, TASK).reported == 0.1
     log.writer.ingest(pairs([two]), now_ms=NOW_MS)
     assert best(log, TASK).reported == 0.9
     assert {view.id: view.standing.forked for view in runs(log, TASK)} == {
         format_id(before.id): False,
-        format_id(one.id): True,
+        format_id(record.id): True,
         format_id(two.id): True,
     }
-    assert run(log, one.id).standing.forked
+    assert run(log, record.id).standing.forked
     assert [row.id for row in log.runs.history(TASK) if not row.forked] == [before.id]

@@ -47,9 +47,9 @@ def flood(village: Village, values: Sequence[float], *, source: bytes | None = N
 
 def seen(village: Village, me: KeyPair | None = None) -> object:
     """All that attested participants see of each other's runs."""
-    log, here = village.log, trust_context(village.log, me.public if me else None)
-    rows = board(log, village.task, here, limit=100)
-    best = preferred(log, village.task, here)
+    log, context = village.log, trust_context(village.log, me.public if me else None)
+    rows = board(log, village.task, context, limit=100)
+    best = preferred(log, village.task, context)
     jobs = [next_job(log, village.task, who.public, bytes(who.key), village.now_ms) for who in PEOPLE]
     return [row for row in rows if row.section != BoardSection.UNATTESTED], best, jobs
 
@@ -73,14 +73,14 @@ def test_thousands_of_strangers_runs_hide_no_honest_run(village):
     before = seen(village)
     flood(village, [0.1 + number / 1e5 for number in range(3000)])
     assert seen(village) == before
-    here = trust_context(village.log)
-    assert preferred(village.log, village.task, here).row.first == honest.id
+    context = trust_context(village.log)
+    assert preferred(village.log, village.task, context).row.first == honest.id
     job = next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
     assert (job.run if job else None) == honest.id
-    rows = board(village.log, village.task, here, limit=20)
+    rows = board(village.log, village.task, context, limit=20)
     assert [row.title for row in rows if row.section == BoardSection.OPEN] == ["honest", "baseline"]
     assert sum(row.section == BoardSection.UNATTESTED for row in rows) == 18
-    assert best_of(village.log, village.task, ANN.public, here).first == honest.id
+    assert best_of(village.log, village.task, ANN.public, context).first == honest.id
 
 
 def test_strangers_push_nothing_out_of_the_audit(village, monkeypatch):
@@ -128,11 +128,11 @@ def test_ones_own_unattested_run_counts_for_oneself_alone(village):
     village.run(1.5, "theirs", by=ANN)
     flood(village, [0.1] * 300)
     mine = village.run(1.7, "mine", by=STRANGER)
-    here = trust_context(village.log, STRANGER.public)
-    assert preferred(village.log, village.task, here).row.first == mine.id
+    context = trust_context(village.log, STRANGER.public)
+    assert preferred(village.log, village.task, context).row.first == mine.id
     assert preferred(village.log, village.task, trust_context(village.log, BEN.public)).row.title == "theirs"
-    assert best_of(village.log, village.task, STRANGER.public, here).first == mine.id
-    titles = [row.title for row in vouched(village.log, village.task, here, own=True)]
+    assert best_of(village.log, village.task, STRANGER.public, context).first == mine.id
+    titles = [row.title for row in vouched(village.log, village.task, context, own=True)]
     assert titles == ["theirs", "mine", "baseline"]
 
 
@@ -179,8 +179,8 @@ def test_strangers_say_nothing_of_the_hardware_of_the_board(tmp_path):
     village.append(AUTHOR, "task", task_body(definition))
 
     def publish(value: float, name: str, who: KeyPair, device: str, **fields: object) -> Record:
-        given = {"task": task, "budget": 300.0, "device": device, "title": name}
-        return village.append(who, "run", run_body(value, source=name.encode(), **given, **fields))
+        arguments = {"task": task, "budget": 300.0, "device": device, "title": name}
+        return village.append(who, "run", run_body(value, source=name.encode(), **arguments, **fields))
 
     publish(1.0, "cluster", STRANGER, "cluster")
     for name in ("ann", "ben"):  # who writes the same first on other hardware takes nobody's vote
@@ -210,7 +210,7 @@ def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
     runs = [stored.record for stored in log.runs.newest(task, limit=1000) if not stored.forked]
     runs = [run for run in runs if roster.voter(run.author, run.time).attested]
     runs.sort(key=lambda run: (run.time, run.id))
-    found = []
+    results = []
     for program in {run.body.source_digest for run in runs}:
         same = [run for run in runs if run.body.source_digest == program]
         values: dict[int, Record] = {}
@@ -221,8 +221,8 @@ def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
         counted = [run.body.value for run in values.values() if not rules.clocked or run.body.device == hardware]
         ranked = rank(mean(counted), len(counted), rules)
         if ranked is not None and board_hardware(log, task) in (None, hardware):
-            found.append((ranked, same[0].time, same[0].id, len(counted), mean(counted)))
-    return [row[2:] for row in sorted(found)]
+            results.append((ranked, same[0].time, same[0].id, len(counted), mean(counted)))
+    return [row[2:] for row in sorted(results)]
 
 
 # When a stranger writes, one device is no longer attested: that is no matter of the runs it made before.
@@ -302,11 +302,11 @@ def test_a_participant_who_cheated_for_all_to_see_hides_nobody_however_much_it_w
     honest = village.run(1.5, "honest", by=ANN)
     for number in range(20):
         village.run(0.5 + number / 100, f"cheated {number}", by=CEM, seed=7)
-    here = trust_context(village.log)
+    context = trust_context(village.log)
     job = next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
     assert (job.run if job else None) == honest.id
-    assert preferred(village.log, village.task, here).row.first == honest.id
-    rows = board(village.log, village.task, here, limit=10)
+    assert preferred(village.log, village.task, context).row.first == honest.id
+    rows = board(village.log, village.task, context, limit=10)
     assert [row.title for row in rows if row.section == BoardSection.OPEN] == ["honest", "baseline"]
 
 

@@ -38,7 +38,7 @@ def test_who_was_right_counts_up_and_nobody_is_marked(story: Story) -> None:
     author = track_record(settled(story.log), voter(AUTHOR))
     assert (author.consecutive_valid, author.confirmed, author.refuted) == (1, 1, 0)
     assert [track_record(settled(story.log), voter(who)).consecutive_valid for who in OTHERS[:4]] == [2, 2, 1, 0]
-    assert not any(found.marks for found in track_records(settled(story.log)).values())
+    assert not any(record.marks for record in track_records(settled(story.log)).values())
 
 
 def test_who_came_to_the_number_of_a_run_that_is_no_better_was_right_and_its_author_not_wrong(story: Story) -> None:
@@ -57,10 +57,10 @@ def test_a_refuted_run_marks_its_author_and_who_passed_it(story: Story) -> None:
     against = [story.evaluate(OTHERS[1], 1.5)]
     against += [story.evaluate(who, 1.5, number=1) for who in OTHERS[2:5]]
     author = track_record(settled(story.log), voter(AUTHOR))
-    assert [(found.mark, found.record) for found in author.marks] == [(Mark.FABRICATOR, story.run.id)]
+    assert [(mark.mark, mark.record) for mark in author.marks] == [(Mark.FABRICATOR, story.run.id)]
     assert set(author.marks[0].evidence) == {record.id for record in against}
     passed = track_record(settled(story.log), voter(OTHERS[0]))
-    assert [(found.mark, found.record) for found in passed.marks] == [(Mark.RUBBER_STAMP, stamp.id)]
+    assert [(mark.mark, mark.record) for mark in passed.marks] == [(Mark.RUBBER_STAMP, stamp.id)]
     story.append(OTHERS[0], "withdrawal", Withdrawal(), links=[stamp.id])
     assert track_record(settled(story.log), voter(OTHERS[0])) == passed, "what one verified can't be made unsaid"
     assert (passed.consecutive_valid, passed.overruled) == (0, 1)
@@ -83,10 +83,10 @@ def test_a_chosen_seed_bans_its_author_from_then_on_and_takes_nothing_back(story
     assert judgement(story.log, story.run.id).state is RunState.PROVISIONAL
     late = story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2])
     assert late.id not in [record.id for record, report in counted_reports(story.log, story.run) if report.attested]
-    found = track_record(settled(story.log), voter(OTHERS[0]))
-    assert [(mark.mark, mark.record) for mark in found.marks] == [(Mark.FRAUD, cheat.id)]
-    assert found.banned_until_ms == cheat.time + NETWORK.verify_ban_ms
-    story.now_ms = found.banned_until_ms
+    track = track_record(settled(story.log), voter(OTHERS[0]))
+    assert [(mark.mark, mark.record) for mark in track.marks] == [(Mark.FRAUD, cheat.id)]
+    assert track.banned_until_ms == cheat.time + NETWORK.verify_ban_ms
+    story.now_ms = track.banned_until_ms
     assert judgement(story.log, story.append(OTHERS[0], "run", run_body(1.3, source=b"a year on")).id).state is (
         RunState.REPORTED
     )
@@ -116,8 +116,8 @@ def test_a_verifier_that_chose_its_seeds_is_a_fraud(story: Story) -> None:
 
 def test_who_publishes_anothers_run_as_a_discovery_is_a_copier(story: Story) -> None:
     copy = story.append(OTHERS[0], "run", run_body(1.2, source=b"child", parent=story.parent.id, title="all mine"))
-    found = track_record(settled(story.log), voter(OTHERS[0]))
-    assert [(mark.mark, mark.record, mark.evidence) for mark in found.marks] == [
+    track = track_record(settled(story.log), voter(OTHERS[0]))
+    assert [(mark.mark, mark.record, mark.evidence) for mark in track.marks] == [
         (Mark.COPIER, copy.id, (story.run.id,))
     ]
     assert track_record(settled(story.log), voter(AUTHOR)).marks == ()
@@ -131,7 +131,7 @@ def test_repeating_a_run_or_having_the_same_idea_is_no_copy(story: Story) -> Non
     story.append(OTHERS[2], "claim", claim)
     story.append(AUTHOR, "run", run_body(1.1, source=b"idea", parent=story.run.id))
     story.append(OTHERS[2], "run", run_body(1.1, source=b"idea", parent=story.run.id))
-    assert not any(found.marks for found in track_records(settled(story.log)).values())
+    assert not any(record.marks for record in track_records(settled(story.log)).values())
 
 
 def test_anothers_checkpoint_under_another_program_is_a_copy_and_ranks_nowhere(story: Story) -> None:
@@ -220,7 +220,7 @@ def test_a_withdrawn_run_makes_nobody_else_a_copier(story: Story) -> None:
     measured(story, withdrawn, *OTHERS[1:4])
     story.append(AUTHOR, "withdrawal", Withdrawal(), links=[withdrawn.id])
     story.append(OTHERS[0], "run", run_body(1.2, source=b"idea", parent=story.parent.id))
-    assert not any(found.marks for found in track_records(settled(story.log)).values())
+    assert not any(record.marks for record in track_records(settled(story.log)).values())
 
 
 def test_what_a_withdrawn_run_may_be_a_copy_of_is_what_a_run_may(story: Story) -> None:
@@ -268,8 +268,8 @@ def test_whoever_ran_pairs_of_a_run_that_was_refuted_was_not_wrong(story: Story)
     for who in OTHERS[3:6]:
         story.evaluate(who, 1.5, number=1)
     assert story.state is RunState.REFUTED
-    found = [track_record(settled(story.log), voter(who)) for who in OTHERS[3:5]]
-    assert [(record.upheld, record.overruled) for record in found] == [(1, 0), (1, 0)]
+    results = [track_record(settled(story.log), voter(who)) for who in OTHERS[3:5]]
+    assert [(record.upheld, record.overruled) for record in results] == [(1, 0), (1, 0)]
 
 
 @pytest.mark.parametrize("lie", [-9.0, 9.0])
@@ -280,9 +280,9 @@ def test_whoever_finds_another_improvement_than_most_was_neither_right_nor_wrong
     for who in OTHERS[1:6]:
         story.replicate(who, [1.5, 1.5], [1.2, 1.21])
     assert story.state is RunState.CONFIRMED
-    found = [track_record(settled(story.log), voter(who)) for who in OTHERS[:6]]
-    assert [record.consecutive_valid for record in found] == [1, 2, 2, 1, 1, 1]  # the first for its evaluation alone
-    assert not any(record.overruled for record in found)
+    results = [track_record(settled(story.log), voter(who)) for who in OTHERS[:6]]
+    assert [record.consecutive_valid for record in results] == [1, 2, 2, 1, 1, 1]  # the first for its evaluation alone
+    assert not any(record.overruled for record in results)
 
 
 def test_what_is_remembered_is_what_a_new_look_finds(story: Story, tmp_path) -> None:
@@ -333,7 +333,7 @@ def test_a_flood_of_one_checkpoint_and_one_program_accuses_nobody_and_each_later
     flood = [sealed(spammer, body, seq=seq, time_ms=NOW_MS) for seq, body in enumerate(bodies, start=1)]
     story.log.writer.ingest([(record.raw, record.signature) for record in flood], now_ms=story.now_ms)
     first_here = story.append(AUTHOR, "run", first)
-    assert not any(found.marks for found in track_records(settled(story.log)).values())
+    assert not any(each.marks for each in track_records(settled(story.log)).values())
     assert pairs_in_rows(story.log) == set()
     later = [sealed(spammer, body, seq=seq + runs, time_ms=story.now_ms + 1000) for seq, body in enumerate(bodies, 1)]
     story.log.writer.ingest([(record.raw, record.signature) for record in later], now_ms=story.now_ms)

@@ -108,16 +108,16 @@ def runs_of(log: Log) -> list[Record]:
 
 def placed(log: Log) -> dict[bytes, tuple[bool, bool]]:
     """Of each run whether its author was attested, and whether its value may be compared, by what the records say."""
-    here, copied, suspects = trust_context(log), models(log), log.runs.suspects()
-    shown = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
+    context, copied, suspects = trust_context(log), models(log), log.runs.suspects()
+    output = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
 
     def is_compared(run: Record) -> bool:
         body, rules = run.body, log.tasks.rules(run.body.task)
         doubted = run.seq >= suspects.get(run.author, run.seq + 1) and judge_now(log, run).state not in UPHELD
-        valued = run.id in shown and body.status == "ok" and body.value is not None
+        valued = run.id in output and body.status == "ok" and body.value is not None
         return valued and rules is not None and rules.ranks(body.budget) and run.id not in copied and not doubted
 
-    return {run.id: (whose(run.author, run.time, here).attested, is_compared(run)) for run in runs_of(log)}
+    return {run.id: (whose(run.author, run.time, context).attested, is_compared(run)) for run in runs_of(log)}
 
 
 def in_rows(log: Log) -> dict[bytes, tuple[bool, bool]]:
@@ -137,16 +137,16 @@ def rows(log: Log) -> dict[bytes, Judgement]:
 
 def holds(log: Log) -> None:
     """Whether what is settled follows from the records; each run has a row, settled or not."""
-    truth, there, found = judged_anew(log), placed(log), in_rows(log)
+    truth, remote, result = judged_anew(log), placed(log), in_rows(log)
     (numbers,) = log.reader.read("SELECT count(*) FROM standing", ())
-    assert numbers == (len(there),)
+    assert numbers == (len(remote),)
     if is_weighed(log):
-        assert found == {run: there[run] for run in found}
+        assert result == {run: remote[run] for run in result}
         with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
-            told = verdicts(reader)
-        assert {run: told[run] for run in found} == {run: truth[run] for run in found}
+            output = verdicts(reader)
+        assert {run: output[run] for run in result} == {run: truth[run] for run in result}
         if is_weighed(log) and not log.todo.count():
-            assert found.keys() == truth.keys()
+            assert result.keys() == truth.keys()
 
 
 STORY = st.lists(st.tuples(st.one_of(ACTS, ACTS, OF_PEOPLE), HOURS_BACK), min_size=4, max_size=14)
@@ -176,10 +176,10 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
         assert not log.todo.count()
         holds(log)
         assert in_rows(log) == placed(log)
-        there = in_rows(log)
+        remote = in_rows(log)
         log.writer.rebuild()
         settle(log, seconds=10)
-        assert in_rows(log) == there
+        assert in_rows(log) == remote
 
 
 @given(records(), st.randoms(use_true_random=False))
@@ -187,7 +187,7 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
 def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
     folder = tmp_path_factory.mktemp("log")
     people = (ROOT, *DEVICES, *WITNESSES)
-    everybody = Trust(participants=frozenset(one.public for one in people))
+    everybody = Trust(participants=frozenset(person.public for person in people))
     with Log.open(folder / "log.sqlite", SMALL, trust=everybody) as log:
         for record in dice.sample(made, len(made)):
             log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
@@ -306,7 +306,7 @@ def test_a_voter_who_comes_late_unsettles_runs_that_it_has_nothing_to_do_with(tm
 
 
 def test_a_run_that_was_dropped_leaves_no_row(tmp_path) -> None:
-    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    everybody = Trust(participants=frozenset(each.public for each in (ROOT, *DEVICES, *WITNESSES)))
     with Log.open(tmp_path / "log.sqlite", SMALL, trust=everybody) as log:
         body = run_body(1.0)
         twins = sorted(
@@ -330,7 +330,7 @@ def test_a_task_whose_rules_come_late_settles_its_runs_again(tmp_path) -> None:
         written = log.records.newest(kind="task")[0]
         runs = [village.run(1.5, "P")]
         village.evaluate(runs[0], 1.52, BEN, CEM, DOT)
-        copied = pairs([one for one in log.records.newest(limit=1000) if one.id != written.id])
+        copied = pairs([run for run in log.records.newest(limit=1000) if run.id != written.id])
     with Log.open(tmp_path / "other.sqlite", NETWORK, trust=VILLAGERS) as other:
         other.writer.ingest(copied, now_ms=village.now_ms)
         settle(other, seconds=60)

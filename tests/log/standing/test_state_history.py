@@ -47,18 +47,18 @@ def test_who_says_the_same_again_changes_no_state_and_costs_no_time(village, mon
     village.confirm(run, 2.0, 1.2)
     before, looks = states_over_time(village.log, run.id), []
     village.replicate(run, 2.0, 9.0, *[ANN] * 20)
-    monkeypatch.setattr(jobs, "judge_reports", lambda *given: looks.append(given) or judge_reports(*given))
+    monkeypatch.setattr(jobs, "judge_reports", lambda *arguments: looks.append(arguments) or judge_reports(*arguments))
     assert states_over_time(village.log, run.id) == before
     assert len(looks) == 1 + 3 + 2
 
 
 def test_what_is_confirmed_or_never_was_has_no_end(village):
-    good, said = village.run(1.2, "good"), village.run(1.1, "said")
+    good, result = village.run(1.2, "good"), village.run(1.1, "said")
     village.confirm(good, 2.0, 1.2)
     assert confirmed_until(village.log, good.id) is None
-    assert confirmed_until(village.log, said.id) is None
-    village.refute(said, 1.9)
-    assert confirmed_until(village.log, said.id) is None
+    assert confirmed_until(village.log, result.id) is None
+    village.refute(result, 1.9)
+    assert confirmed_until(village.log, result.id) is None
 
 
 def test_what_a_dispute_clears_is_confirmed_again_and_has_no_end(village):

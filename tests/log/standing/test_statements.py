@@ -27,7 +27,7 @@ def filled(village: Village) -> Village:
     return village
 
 
-def asked(log: Log, question) -> int:
+def count_statements(log: Log, question) -> int:
     """How many statements a question makes."""
     statements: list[str] = []
     log.reader.connection.set_trace_callback(statements.append)
@@ -48,10 +48,10 @@ def test_the_board_takes_a_few_statements(filled: Village, me, *, is_settled: bo
         assert len(top_answer(log, task, limit=ROWS, author=me.public).programs) == ROWS
 
     with Log.open(filled.log.path, NETWORK, read_only=True, trust=TRUST) as log:
-        assert asked(log, top) <= COLD
-        assert asked(log, top) <= WARM
+        assert count_statements(log, top) <= COLD
+        assert count_statements(log, top) <= WARM
         for question, most in ((task_status, WARM), (best_answer, BEST)):
-            assert asked(log, lambda log, question=question: question(log, task, author=me.public)) <= most
+            assert count_statements(log, lambda log, question=question: question(log, task, author=me.public)) <= most
 
 
 def test_an_answer_follows_a_record_that_comes(village: Village) -> None:

@@ -5,18 +5,18 @@ from hypothesis import HealthCheck, given, settings
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.trials import Extent, trials
-from tests.log.standing.stories import STORIES, told
+from tests.log.standing.stories import STORIES, play
 from tests.log.standing.village import ANN, BEN, CEM, DOT, STRANGER, Village
 
 
 def few(village, *, best=2, newest=2, sample=0, always=()):
-    here, digests = trust_context(village.log, BEN.public), [run.body.source_digest for run in always]
+    context, digests = trust_context(village.log, BEN.public), [run.body.source_digest for run in always]
     extent = Extent(best, newest, sample)
-    return trials(village.log, village.task, here, device=BEN.public, always=digests, extent=extent)
+    return trials(village.log, village.task, context, device=BEN.public, always=digests, extent=extent)
 
 
-def ids(found):
-    return {trial.row.id for trial in found}
+def ids(result):
+    return {trial.row.id for trial in result}
 
 
 def test_of_many_runs_the_best_the_newest_and_the_verified_ones_are_read(village):
@@ -27,21 +27,21 @@ def test_of_many_runs_the_best_the_newest_and_the_verified_ones_are_read(village
     best = [village.run(value, f"best {value}", by=DOT) for value in (1.1, 1.2)]
     village.run(1.8, "old", by=DOT)
     newest = [village.run(1.97, "new"), village.run(None, "failed", status="crashed")]
-    found = few(village, always=[village.baseline])
-    wanted = {run.id for run in (*best, *newest, good, false, village.baseline)}
-    assert ids(found) == wanted
-    assert not ids(found) & {run.id for run in middle}
+    result = few(village, always=[village.baseline])
+    expected = {run.id for run in (*best, *newest, good, false, village.baseline)}
+    assert ids(result) == expected
+    assert not ids(result) & {run.id for run in middle}
     assert preferred(village.log, village.task, trust_context(village.log, BEN.public)).row.first == good.id
-    assert next(trial for trial in found if trial.row.id == good.id).preferred is not None
+    assert next(trial for trial in result if trial.row.id == good.id).preferred is not None
 
 
 def test_a_stranger_and_a_proven_cheat_take_no_places(village):
-    said = [village.run(value, f"said {value}", by=ANN) for value in (1.5, 1.6, 1.7)]
+    messages = [village.run(value, f"said {value}", by=ANN) for value in (1.5, 1.6, 1.7)]
     village.run(1.0, "cheated", by=CEM, seed=7)
     for number in range(10):
         village.run(1.01 + number / 100, f"stranger {number}", by=STRANGER)
         village.run(1.01 + number / 100, f"fake {number}", by=CEM)
-    assert {run.id for run in said[:2]} <= ids(few(village))
+    assert {run.id for run in messages[:2]} <= ids(few(village))
 
 
 def test_a_sample_of_the_rest_is_read(village):
@@ -62,9 +62,9 @@ def test_all_seeds_of_a_program_are_known_and_the_base_that_it_changes(village):
     for number in range(9):
         village.run(1.5 + number / 100, f"other {number}", by=ANN)
         village.run(1.1, "best", by=STRANGER, replicate=0)
-    found = few(village, best=1, newest=1)
-    assert {run.id for run in (*seeds, base)} <= ids(found)
-    assert len([trial for trial in found if trial.row.source_digest == seeds[0].body.source_digest]) < 9
+    result = few(village, best=1, newest=1)
+    assert {run.id for run in (*seeds, base)} <= ids(result)
+    assert len([trial for trial in result if trial.row.source_digest == seeds[0].body.source_digest]) < 9
 
 
 @settings(
@@ -74,10 +74,10 @@ def test_all_seeds_of_a_program_are_known_and_the_base_that_it_changes(village):
 )
 @given(STORIES)
 def test_what_is_read_is_part_of_all_and_has_the_preferred_run(tmp_path_factory, story):
-    village = told(Village.at(tmp_path_factory.mktemp("log")), story)
-    here = trust_context(village.log, BEN.public)
+    village = play(Village.at(tmp_path_factory.mktemp("log")), story)
+    context = trust_context(village.log, BEN.public)
     some, every = few(village, best=1, newest=1), few(village, best=100, newest=100)
-    leads = preferred(village.log, village.task, here)
+    leads = preferred(village.log, village.task, context)
     village.log.close()
     assert [trial for trial in every if trial in some] == some
     assert leads is None or leads.row.first in ids(some)

@@ -41,11 +41,11 @@ def test_a_dispute_is_settled_however_far_down_the_board_it_is(village: Village)
     disputed = village.run(1.9, "far down")
     village.confirm(village.run(1.0, "better"), 2.0, 1.0)
     village.evaluate(disputed, 1.91, ANN)
-    found = job(village, DOT)
-    assert found is None or found.run != disputed.id
+    result = job(village, DOT)
+    assert result is None or result.run != disputed.id
     village.evaluate(disputed, 2.5, BEN)
-    found = job(village, DOT)
-    assert (found.run, found.stage, found.round) == (disputed.id, EVALUATE, 1)
+    result = job(village, DOT)
+    assert (result.run, result.stage, result.round) == (disputed.id, EVALUATE, 1)
 
 
 def test_a_half_verified_run_keeps_its_place_while_better_ones_are_reported(village: Village) -> None:
@@ -79,13 +79,13 @@ def test_what_leads_nothing_is_audited_as_the_network_says(tmp_path) -> None:
                 for run in discards
                 if is_audited(bytes(DOT.key), run.id, voters=len(ROOTS), rules=network_rules(network))
             }
-            found = job(village, DOT)
-            assert (found is not None and found.run in mine) == bool(expected)
+            result = job(village, DOT)
+            assert (result is not None and result.run in mine) == bool(expected)
 
 
 @pytest.mark.slow
 def test_who_was_always_right_has_fewer_runs_replicated_but_always_those_that_would_lead(village: Village) -> None:
-    wanted = []
+    expected = []
     for number in range(NETWORK.verify_seasoned + 1):
         run = village.run(1.5 - number / 100, f"step {number}")
         village.evaluate(run, run.body.value, ANN, BEN, CEM)
@@ -97,8 +97,8 @@ def test_who_was_always_right_has_fewer_runs_replicated_but_always_those_that_wo
     for number in range(24):
         run = village.run(1.6 + number / 1000, f"behind {number}")
         village.evaluate(run, run.body.value, ANN, BEN, CEM)
-        wanted.append(job(village, DOT, run) is not None)
-    assert 1 <= sum(wanted) <= 8  # one in ten or eleven on average
+        expected.append(job(village, DOT, run) is not None)
+    assert 1 <= sum(expected) <= 8  # one in ten or eleven on average
     newcomer = village.run(1.7, "newcomer", by=EVE)
     village.evaluate(newcomer, 1.7, ANN, BEN, CEM)
     assert job(village, DOT, newcomer) is not None
@@ -129,13 +129,13 @@ def test_who_dates_a_run_back_so_that_everybody_is_drawn_has_it_evaluated_by_oth
     town.evaluate(run, 0.05, *FRIENDS[1:])
     town.now_ms += 8 * HOUR_MS
     town.replicate(run, 2.0, 0.05, *FRIENDS[1:3])
-    asked = [who for who in OTHERS if (found := job(town, who, run)) and found.stage == EVALUATE]
+    requests = [who for who in OTHERS if (result := job(town, who, run)) and result.stage == EVALUATE]
     assert judgement(town.log, run.id).state is RunState.CONFIRMED
-    assert asked == OTHERS
-    assert job(town, asked[0]).run == run.id
-    town.evaluate(run, 1.9, asked[0])
+    assert requests == OTHERS
+    assert job(town, requests[0]).run == run.id
+    town.evaluate(run, 1.9, requests[0])
     assert judgement(town.log, run.id).state is RunState.DISPUTED
-    town.evaluate(run, 1.9, *asked[1:4], number=1)
+    town.evaluate(run, 1.9, *requests[1:4], number=1)
     assert judgement(town.log, run.id).state is RunState.REFUTED
 
 
@@ -145,14 +145,14 @@ def test_a_run_that_is_dated_back_has_nobody_drawn_for_its_pairs_before_others_w
     town.replicate(run, 2.0, 0.05, *FRIENDS[1:])  # at once, whoever of them is drawn
     assert judgement(town.log, run.id).state is RunState.PROVISIONAL
 
-    def asked() -> list[KeyPair]:
+    def verifiers() -> list[KeyPair]:
         """Who has pairs to make: the run would lead, and is evaluated by as many as were waited for."""
-        return [who for who in OTHERS if (found := job(town, who, run)) and found.stage == REPLICATE]
+        return [who for who in OTHERS if (result := job(town, who, run)) and result.stage == REPLICATE]
 
     town.evaluate(run, 0.05, *OTHERS)
-    assert len(asked()) < len(OTHERS) / 2
+    assert len(verifiers()) < len(OTHERS) / 2
     town.now_ms += 8 * HOUR_MS
-    assert asked() == OTHERS
+    assert verifiers() == OTHERS
 
 
 @pytest.mark.parametrize("unasked", [False, True])
@@ -168,10 +168,10 @@ def test_who_dates_a_run_back_gains_nothing_by_disputing_it_first(town: Village,
     town.replicate(run, 2.0, 0.05, *FRIENDS[1:])
     assert judgement(town.log, run.id).state is RunState.PROVISIONAL
     number = 0 if unasked else 1
-    asked = [
-        who for who in OTHERS if (found := job(town, who, run)) and (found.stage, found.round) == (EVALUATE, number)
+    requests = [
+        who for who in OTHERS if (result := job(town, who, run)) and (result.stage, result.round) == (EVALUATE, number)
     ]
-    assert asked == OTHERS
+    assert requests == OTHERS
     town.evaluate(run, 1.9, *OTHERS, number=number)
     assert judgement(town.log, run.id).state is (RunState.DISPUTED if unasked else RunState.REFUTED)
 
@@ -212,19 +212,19 @@ def test_nobody_makes_pairs_of_what_is_no_better_by_its_authors_own_word(village
     assert job(village, DOT, better).stage == REPLICATE
 
 
-@pytest.mark.parametrize(("lie", "asked"), [(1e6, (BEN, CEM, DOT, EVE)), (-1e6, (BEN, CEM))], ids=["loss", "gain"])
+@pytest.mark.parametrize(("lie", "requests"), [(1e6, (BEN, CEM, DOT, EVE)), (-1e6, (BEN, CEM))], ids=["loss", "gain"])
 def test_a_better_run_is_confirmed_although_one_verifier_lies_about_its_pairs(
-    village: Village, lie: float, asked: tuple[int, ...]
+    village: Village, lie: float, requests: tuple[int, ...]
 ) -> None:
     run = village.run(1.9, "better")
     village.evaluate(run, 1.9, ANN, BEN, CEM)
     village.replicate(run, 2.0, lie, ANN)
-    for who in asked:
+    for who in requests:
         assert job(village, who, run).stage == REPLICATE
         village.replicate(run, 2.0, 1.9, who)
-    found = judgement(village.log, run.id)
-    assert found.state is RunState.CONFIRMED
-    assert (found.value, found.improvement) == (pytest.approx(1.9, abs=0.02), pytest.approx(0.1, abs=0.02))
+    result = judgement(village.log, run.id)
+    assert result.state is RunState.CONFIRMED
+    assert (result.value, result.improvement) == (pytest.approx(1.9, abs=0.02), pytest.approx(0.1, abs=0.02))
 
 
 def test_a_published_state_is_evaluated_and_never_replicated(village: Village) -> None:

@@ -20,8 +20,8 @@ from tests.record.making import commitment
 
 def needs(village: Village, who: KeyPair, *, blind: bool = False) -> dict[bytes, VerificationNeed]:
     seed = None if blind else bytes(who.key)
-    found = verification_needs(village.log, village.task, who.public, seed, village.now_ms)
-    return {need.run: need for need in found}
+    result = verification_needs(village.log, village.task, who.public, seed, village.now_ms)
+    return {need.run: need for need in result}
 
 
 def test_a_reported_run_waits_for_its_evaluation(village: Village) -> None:
@@ -70,8 +70,8 @@ def test_what_a_node_does_next_is_among_what_it_is_drawn_for(
     for act in acts:
         act.act(village, runs)
     job = next_job(village.log, village.task, who.public, bytes(who.key), village.now_ms)
-    found = verification_needs(village.log, village.task, who.public, bytes(who.key), village.now_ms)
+    result = verification_needs(village.log, village.task, who.public, bytes(who.key), village.now_ms)
     if job is not None:
-        drawn = {(need.run, need.stage, need.round) for need in found if need.part is VerifierPart.DRAWN}
+        drawn = {(need.run, need.stage, need.round) for need in result if need.part is VerifierPart.DRAWN}
         assert (job.run, job.stage, job.round) in drawn
     village.log.close()

@@ -101,10 +101,10 @@ def test_what_others_measure_and_replicate_is_confirmed(story: Story) -> None:
     story.replicate(OTHERS[0], [1.5, 1.52], [1.2, 1.21])
     assert story.state is RunState.PROVISIONAL
     story.replicate(OTHERS[1], [1.49, 1.5], [1.19, 1.22])
-    found = judgement(story.log, story.run.id)
-    assert found.state is RunState.CONFIRMED
-    assert found.value == pytest.approx(1.205)
-    assert (found.runs, found.voters) == (4, 3)
+    result = judgement(story.log, story.run.id)
+    assert result.state is RunState.CONFIRMED
+    assert result.value == pytest.approx(1.205)
+    assert (result.runs, result.voters) == (4, 3)
 
 
 def test_a_parent_that_is_good_at_home_only_is_disputed_and_confirms_no_child(story: Story) -> None:
@@ -221,8 +221,8 @@ def test_who_was_not_drawn_is_not_heard_until_waiting_has_everybody_drawn(tmp_pa
         drawn = [who for who in OTHERS if int.from_bytes(lots[who], "big") * len(ROOTS) < 2 << 512]
         assert 0 < len(drawn) < len(OTHERS)
         for who in OTHERS:
-            found = job_for(log, story.run.id, who.public, bytes(who.key), story.now_ms)
-            assert (found is not None) == (hours > 0 or who in drawn)
+            job = job_for(log, story.run.id, who.public, bytes(who.key), story.now_ms)
+            assert (job is not None) == (hours > 0 or who in drawn)
         for who in OTHERS:
             story.evaluate(who, 1.2)
         assert judgement(log, story.run.id).voters == (len(OTHERS) if hours else len(drawn))
@@ -272,15 +272,15 @@ def test_who_repeats_what_a_quorum_revealed_is_not_in_time(story: Story) -> None
 
 
 def test_a_verifier_who_committed_and_waits_is_not_asked_again_and_enough_of_them_ask_nobody(story: Story) -> None:
-    def asked(who: KeyPair, *, later_ms: int = 0) -> bool:
+    def is_drawn(who: KeyPair, *, later_ms: int = 0) -> bool:
         return job_for(story.log, story.run.id, who.public, bytes(who.key), story.now_ms + later_ms) is not None
 
     story.commit(OTHERS[0], story.evaluation(OTHERS[0], 1.2))
-    assert [asked(who) for who in OTHERS[:2]] == [False, True]
+    assert [is_drawn(who) for who in OTHERS[:2]] == [False, True]
     for who in OTHERS[1:3]:
         story.commit(who, story.evaluation(who, 1.2))
-    assert not asked(OTHERS[3])
-    assert asked(OTHERS[3], later_ms=NETWORK.verify_patience_ms)
+    assert not is_drawn(OTHERS[3])
+    assert is_drawn(OTHERS[3], later_ms=NETWORK.verify_patience_ms)
 
 
 def test_a_first_verifier_confirms_nothing_alone_however_much_it_says(story):
@@ -299,8 +299,8 @@ def test_one_verifier_has_one_word_on_pairs_and_no_more_in_rounds_that_nobody_as
     for number in range(4):
         story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2], number=number)
     story.replicate(OTHERS[1], [1.5, 1.5], [1.5, 1.5])
-    found = judgement(story.log, story.run.id)
-    assert (found.state, found.runs) == (RunState.PROVISIONAL, 4), "one voter is no more than a voter"
+    result = judgement(story.log, story.run.id)
+    assert (result.state, result.runs) == (RunState.PROVISIONAL, 4), "one voter is no more than a voter"
 
 
 def test_a_dispute_that_its_committee_leaves_open_is_decided_by_nobody_who_was_not_asked(story):
@@ -331,18 +331,18 @@ def test_numbers_beyond_all_metrics_break_nothing(story):
     assert story.state is RunState.PROVISIONAL
 
 
-def wanted(story: Story, who: KeyPair, now_ms: int) -> bool:
+def is_wanted(story: Story, who: KeyPair, now_ms: int) -> bool:
     return job_for(story.log, story.run.id, who.public, bytes(who.key), now_ms) is not None
 
 
 def test_who_says_the_same_again_keeps_nobody_from_replicating(story):
     for who in OTHERS[:3]:
         story.evaluate(who, 1.2)
-    said = story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2])
+    message = story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2])
     for _ in range(3):
-        story.append(OTHERS[0], "verification", said.body, links=said.links)
+        story.append(OTHERS[0], "verification", message.body, links=message.links)
 
-    assert wanted(story, OTHERS[1], story.now_ms)
+    assert is_wanted(story, OTHERS[1], story.now_ms)
 
 
 def test_who_commits_again_and_again_and_never_tells_is_waited_for_once(story):
@@ -352,16 +352,16 @@ def test_who_commits_again_and_again_and_never_tells_is_waited_for_once(story):
             story.commit(who, story.evaluation(who, value))
         story.now_ms += patience_ms // 2
 
-    assert not wanted(story, OTHERS[3], story.now_ms - patience_ms // 2)
-    assert wanted(story, OTHERS[3], story.now_ms + patience_ms // 4)
+    assert not is_wanted(story, OTHERS[3], story.now_ms - patience_ms // 2)
+    assert is_wanted(story, OTHERS[3], story.now_ms + patience_ms // 4)
 
 
 def test_one_verifier_alone_is_no_number_of_the_networks(story: Story) -> None:
     for who in OTHERS[:3]:
         story.evaluate(who, 1.2)
     story.replicate(OTHERS[0], [1.5, 1.5], [0.1, 0.1])
-    found = judgement(story.log, story.run.id)
-    assert (found.state, found.value, found.improvement) == (RunState.PROVISIONAL, None, None)
+    result = judgement(story.log, story.run.id)
+    assert (result.state, result.value, result.improvement) == (RunState.PROVISIONAL, None, None)
 
 
 def test_one_verifier_of_two_lifts_no_number_whichever_way_is_better(story: Story) -> None:
@@ -377,8 +377,8 @@ def test_one_verifier_of_two_lifts_no_number_whichever_way_is_better(story: Stor
             story.evaluate(who, value)
         story.replicate(OTHERS[0], [1.5, 1.5], [value, value])
         story.replicate(OTHERS[1], [better * 50 - better * 0.3] * 2, [better * 50] * 2)
-        found = judgement(story.log, story.run.id)
-        assert (found.state, found.value) == (RunState.PROVISIONAL, pytest.approx(value))
+        result = judgement(story.log, story.run.id)
+        assert (result.state, result.value) == (RunState.PROVISIONAL, pytest.approx(value))
         story.replicate(OTHERS[2], [1.5, 1.5], [value, value])
-        found = judgement(story.log, story.run.id)
-        assert (found.state, found.value) == (RunState.CONFIRMED, pytest.approx(value))
+        result = judgement(story.log, story.run.id)
+        assert (result.state, result.value) == (RunState.CONFIRMED, pytest.approx(value))

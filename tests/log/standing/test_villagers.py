@@ -36,7 +36,7 @@ class Villagers:
 
     def __init__(self, notebooks: list[Notebook], task: Task) -> None:
         self.notebooks, self.task, self.now_ms = notebooks, task, NOW_MS
-        self.away: set[int] = set()
+        self.absent: set[int] = set()
         self._said: list[tuple[int, Record]] = []
         for number, notebook in enumerate(notebooks):
             notebook.announce = lambda record, number=number: self._said.append((number, record))
@@ -48,7 +48,7 @@ class Villagers:
         """Everybody hears what was said, in the order in which it was."""
         for speaker, record in self._said:
             for number, notebook in enumerate(self.notebooks):
-                if not {number, speaker} & self.away:
+                if not {number, speaker} & self.absent:
                     notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=self.now_ms)
 
     def run(self, number: int, x: float, *, parent: Record | None = None, earlier_ms: int = 0) -> Record:
@@ -69,14 +69,17 @@ class Villagers:
     def boards(self) -> list[list[tuple[str, str]]]:
         """Run and author, the best first, as each of them sees it."""
         return [
-            [(row.id, row.author) for row in board(one.log, self.task.digest, trust_context(one.log), limit=9)]
-            for one in self.notebooks
+            [
+                (row.id, row.author)
+                for row in board(notebook.log, self.task.digest, trust_context(notebook.log), limit=9)
+            ]
+            for notebook in self.notebooks
         ]
 
     def marked(self) -> list[list[tuple[Mark, bytes]]]:
         """Marks and the records that they are for, as each sees them."""
-        found = [track_records(settled(one.log)).values() for one in self.notebooks]
-        return [[(mark.mark, mark.record) for track in tracks for mark in track.marks] for tracks in found]
+        results = [track_records(settled(notebook.log)).values() for notebook in self.notebooks]
+        return [[(mark.mark, mark.record) for track in tracks for mark in track.marks] for tracks in results]
 
 
 @pytest.fixture
@@ -98,22 +101,22 @@ def test_name_and_place_are_the_honest_authors_within_the_length_of_a_run(villag
     honest = villagers.run(1, 0.2, parent=base)
     copy = villagers.run(4, 0.2, parent=base, earlier_ms=HOUR_MS)
     first = [(format_id(honest.id), honest.author.hex())]
-    assert all(shown[:1] != first for shown in villagers.boards())
+    assert all(each[:1] != first for each in villagers.boards())
     own = [villagers.run(number, 0.9 - number / 10, parent=base) for number in (2, 3)]
     assert [honest.id in run.links and copy.id not in run.links for run in own] == [True, True]
-    assert [shown[:1] for shown in villagers.boards()] == [first] * 5
+    assert [each[:1] for each in villagers.boards()] == [first] * 5
     assert villagers.marked() == [[(Mark.COPIER, copy.id)]] * 5
-    assert not any(one.log.records.count("commitment") for one in villagers.notebooks)
+    assert not any(notebook.log.records.count("commitment") for notebook in villagers.notebooks)
 
 
 def test_who_was_away_and_tells_late_is_marked_by_nobody(villagers: Villagers) -> None:
     base = villagers.run(0, 0.9)
-    villagers.away = {1}
+    villagers.absent = {1}
     villagers.run(1, 0.2, parent=base)
-    heard = villagers.run(2, 0.2, parent=base)
+    result = villagers.run(2, 0.2, parent=base)
     for number in (3, 4):
         villagers.run(number, 0.9 - number / 10, parent=base)
-    villagers.away = set()
+    villagers.absent = set()
     villagers.tell()
-    assert [shown[0] for shown in villagers.boards()] == [(format_id(heard.id), heard.author.hex())] * 5
+    assert [each[0] for each in villagers.boards()] == [(format_id(result.id), result.author.hex())] * 5
     assert villagers.marked() == [[]] * 5

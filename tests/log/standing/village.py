@@ -85,8 +85,8 @@ class Village:
         return self.append(by, "run", body, [*([above.id] if above else []), *(run.id for run in links)])
 
     def _body(self, value: float | None, name: str, above: Record | None, fields: dict[str, object]) -> Run:
-        given = {"task": self.task, "budget": self.definition["budget"]["amount"]} | fields  # type: ignore[index]
-        return run_body(value, source=name.encode(), title=name, parent=above.id if above else None, **given)
+        arguments = {"task": self.task, "budget": self.definition["budget"]["amount"]} | fields  # type: ignore[index]
+        return run_body(value, source=name.encode(), title=name, parent=above.id if above else None, **arguments)
 
     def fork(self, who: KeyPair, value: float, name: str) -> Record:
         """A device whose old copy was put back signs another run with the number of its last record."""

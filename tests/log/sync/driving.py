@@ -80,8 +80,8 @@ class Side:
                     self.store(records)
                 case Fetch(ids):
                     assert 1 <= len(ids) <= 256
-                    found = [self.records[record_id] for record_id in ids if record_id in self.records]
-                    waiting.append(iter(self.session.supply(found)))
+                    results = [self.records[record_id] for record_id in ids if record_id in self.records]
+                    waiting.append(iter(self.session.supply(results)))
                 case SyncFinished() | Violation() as outcome:
                     assert self.outcome is None
                     self.outcome = outcome

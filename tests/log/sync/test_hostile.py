@@ -71,10 +71,10 @@ def test_mutated_messages(seed):
         for _, reply in MESSAGES[:turn]:
             asks.receive(reply)
             asks.request()
-        told = asks.receive(mutated(MESSAGES[turn][1], chance))
-        if not isinstance(told, Violation):
-            assert sum(1 for _ in told.have()) <= len(INDEX)
-            assert len(told.need) <= REPLY_BYTES // 8
+        output = asks.receive(mutated(MESSAGES[turn][1], chance))
+        if not isinstance(output, Violation):
+            assert sum(1 for _ in output.have()) <= len(INDEX)
+            assert len(output.need) <= REPLY_BYTES // 8
             request = asks.request()
             assert request is None or len(request) <= REQUEST_BYTES
 

@@ -68,15 +68,15 @@ def test_removing_everything_leaves_an_empty_index():
 
 @given(st.lists(keys, unique=True, max_size=40), st.randoms(use_true_random=False), st.data())
 def test_a_fingerprint_depends_on_the_keys_and_the_salt_alone(made, order, data):
-    one = KeyIndex(sorted(made))
+    index = KeyIndex(sorted(made))
     order.shuffle(made)
     other = KeyIndex(made)
     start = data.draw(st.integers(0, len(made)))
     stop = data.draw(st.integers(start, len(made)))
-    assert one.fingerprint(start, stop, SALT) == other.fingerprint(start, stop, SALT)
-    assert one.fingerprint(start, stop, SALT) != one.fingerprint(start, stop, b"t" * 32)
+    assert index.fingerprint(start, stop, SALT) == other.fingerprint(start, stop, SALT)
+    assert index.fingerprint(start, stop, SALT) != index.fingerprint(start, stop, b"t" * 32)
     if start < stop:
-        assert one.fingerprint(start, stop, SALT) != one.fingerprint(start, stop - 1, SALT)
+        assert index.fingerprint(start, stop, SALT) != index.fingerprint(start, stop - 1, SALT)
 
 
 def test_blocks_do_not_show_in_fingerprints():
@@ -102,8 +102,8 @@ def test_scanning_goes_on_while_the_index_changes():
 
 @given(keys, keys)
 @settings(max_examples=200)
-def test_a_cut_is_the_shortest_bound_between_two_keys(one, other):
-    before, after = sorted([packed(one), packed(other)])
+def test_a_cut_is_the_shortest_bound_between_two_keys(left, other):
+    before, after = sorted([packed(left), packed(other)])
     if before != after:
         bound = cut(before, after)
         assert before < bound <= after

@@ -25,9 +25,9 @@ def test_it_finds_exactly_the_difference(common, mine, theirs):
     once = {record_id: (time, record_id) for time, record_id in sorted(mine | theirs)}
     mine = {once[record_id] for _, record_id in mine}
     theirs = {once[record_id] for _, record_id in theirs}
-    for one, other in ((mine, theirs), (theirs, mine)):
-        have, need, round_trips = reconciled(one, other)
-        assert (have, need) == truth(one, other)
+    for first, other in ((mine, theirs), (theirs, mine)):
+        have, need, round_trips = reconciled(first, other)
+        assert (have, need) == truth(first, other)
         assert round_trips <= 8
 
 
@@ -35,8 +35,8 @@ def test_it_finds_exactly_the_difference(common, mine, theirs):
     ("mine", "theirs"), [(0, 0), (0, 1), (0, 5_000), (33, 0), (32, 33), (5_000, 5_000), (10, 5_000)]
 )
 def test_sets_of_very_different_sizes(mine, theirs):
-    one, other = random_keys(mine, seed=1), random_keys(theirs, seed=2)
-    for left, right in ((one, other), (other, one), (one | other, other)):
+    first, other = random_keys(mine, seed=1), random_keys(theirs, seed=2)
+    for left, right in ((first, other), (other, first), (first | other, other)):
         assert reconciled(left, right)[:2] == truth(left, right)
 
 
@@ -65,11 +65,11 @@ def test_all_keys_at_one_time():
 @pytest.mark.slow
 def test_a_full_message_is_continued_in_the_next():
     """Everything differs: requests and replies reach their limits, and the rest comes later."""
-    one, other = random_keys(20_000, seed=1), random_keys(20_000, seed=2)
+    first, other = random_keys(20_000, seed=1), random_keys(20_000, seed=2)
     common = random_keys(160_000, seed=3)
     transcript = []
-    have, need, _ = reconciled(one | common, other | common, transcript=transcript)
-    assert (have, need) == truth(one, other)
+    have, need, _ = reconciled(first | common, other | common, transcript=transcript)
+    assert (have, need) == truth(first, other)
     assert max(map(len, transcript[::2])) > REQUEST_BYTES - 1_024
     assert max(map(len, transcript[1::2])) > REPLY_BYTES - 1_024
 
@@ -84,11 +84,11 @@ def test_an_empty_side_gets_lists_in_full_replies():
 
 
 def test_the_horizon_leaves_out_what_is_older():
-    one, other = random_keys(3_000, seed=1), random_keys(3_000, seed=2)
+    first, other = random_keys(3_000, seed=1), random_keys(3_000, seed=2)
     since = 500_224  # ends in zero bytes as a time of 8 bytes
     lower = since.to_bytes(8, "big").rstrip(b"\0")
-    have, need, _ = reconciled(one, other, lower=lower)
-    newer = [{key for key in side if key[0] >= since} for side in (one, other)]
+    have, need, _ = reconciled(first, other, lower=lower)
+    newer = [{key for key in side if key[0] >= since} for side in (first, other)]
     assert (have, need) == truth(*newer)
 
 
@@ -136,4 +136,4 @@ def test_ids_that_collide_under_a_salt_are_offered_together(monkeypatch):
     theirs = KeyIndex((0, bytes([first]) + bytes(30) + bytes([last])) for first in (1, 2) for last in range(5))
     answers = Responder(theirs, SALT, LOWEST)
     answers.answer(b"\x80")
-    assert Counter(found[:1] for found in answers.resolve([b"\1" * 8])) == {b"\1": 5}
+    assert Counter(each[:1] for each in answers.resolve([b"\1" * 8])) == {b"\1": 5}

@@ -30,12 +30,12 @@ def test_the_salt_and_the_short_ids_are_those_of_the_specification():
     assert salt.hex() == "2d87f63427477f3e46a795aa26c33c67df4dd56e8fca1411610120607686adab"
     assert short_id(bytes(32), salt).hex() == "930e2e9a54c35ce9"
     assert KeyIndex().fingerprint(0, 0, salt).hex() == "d4423e7d1da87e569877ebd4ff151a78"
-    one = KeyIndex([(1_800_000_000_000, bytes(32))])
-    assert one.fingerprint(0, 1, salt).hex() == "8cd0c7bf1952e7d3ab7cc372e3e6727a"
+    index = KeyIndex([(1_800_000_000_000, bytes(32))])
+    assert index.fingerprint(0, 1, salt).hex() == "8cd0c7bf1952e7d3ab7cc372e3e6727a"
 
 
 def test_the_specification_shows_these_vectors():
     text = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
-    shown = [SALT.hex(), short_id(bytes(32), SALT).hex(), KeyIndex().fingerprint(0, 0, SALT).hex()]
-    shown += [line[2:] for line in (FOLDER / "three-against-two.txt").read_text().splitlines()]
-    assert all(vector in text for vector in shown)
+    rows = [SALT.hex(), short_id(bytes(32), SALT).hex(), KeyIndex().fingerprint(0, 0, SALT).hex()]
+    rows += [line[2:] for line in (FOLDER / "three-against-two.txt").read_text().splitlines()]
+    assert all(vector in text for vector in rows)
