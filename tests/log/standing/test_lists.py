@@ -76,6 +76,8 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
         value = result.value if result.value is not None else reported
         parent = records.get(body.parent) if body.parent else None
         above = parent.body.value if parent is not None and parent.body.status == "ok" else None
+        if parent is not None and parent.body.idea == body.idea and parent.body.source_digest != body.source_digest:
+            above = None  # another seed is no gain
         delta = None if reported is None or above is None else reported - above
         if result.improvement is not None:
             delta = -sign * result.improvement
