@@ -6,6 +6,7 @@ Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is publishe
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -112,7 +113,13 @@ def run(  # noqa: PLR0913 - each is an option of the command
         choices = chosen(path, assignments, start, seed, trust=trust, allow_packages=allow_packages)
         finish_run(do_run(choices, "bench", episodes, json=json), json=json)
         return
-    if assignments or start or seed or trust:
+    if assignments:
+        values = "".join(f" --set {quote(each)}" for each in assignments)
+        raise UsageError(
+            "this is a task folder; --set is for a project",
+            hint=f"autoresearch run vary {quote(folder or '.')}{values}",
+        )
+    if start or seed or trust:
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(home.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
