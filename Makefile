@@ -64,7 +64,7 @@ benchmarks-quick: $(VENV)/installed-benchmarks
 
 # The documents as a site, with the tables that are made from the code. It is read without network and without a server.
 docs: $(VENV)/installed-docs
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict >$(VENV)/docs.log 2>&1 || { cat $(VENV)/docs.log; exit 1; }
 	@echo "open site/index.html"
 
 # What a release is: the sources as one archive, and a wheel that is built from it. WHEELHOUSE=1 adds the wheels of all
