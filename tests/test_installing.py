@@ -39,7 +39,8 @@ def test_this_installation_is_known() -> None:
 
 def needs(names: list[str]) -> set[str]:
     """The distributions that installed ones ask for, with these."""
-    seen, todo = set(), [Requirement(name) for name in names]
+    seen: set[tuple[str, ...]] = set()
+    todo = [Requirement(name) for name in names]
     while todo:
         requirement = todo.pop()
         if (canonicalize_name(requirement.name), *sorted(requirement.extras)) in seen:

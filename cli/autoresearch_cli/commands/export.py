@@ -39,7 +39,7 @@ from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.rendering.output import print_json, say
 
-Format = Literal["jsonl", "csv", "tsv", "mlflow"]
+Format = Literal["jsonl", "csv", "tsv", "mlflow", "sqlite"]
 app = command_app()
 
 
@@ -48,14 +48,17 @@ app = command_app()
     epilog=examples(
         ("autoresearch run export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
         ("autoresearch run export --bundle log.car", "the log itself, which `node import` reads on another machine"),
-        ("autoresearch run export --format mlflow -o mlruns", "as MLflow keeps runs, to be opened by it"),
+        ("autoresearch run export --format sqlite -o runs.db", "tables and views with search, for SQL and Datasette"),
         see="task export, node import, run list",
     ),
 )
 def export(
     *,
     form: Annotated[
-        Format, typer.Option("--format", help="tsv, csv, jsonl with whole records, or mlflow: a folder, with -o DIR.")
+        Format,
+        typer.Option(
+            "--format", help="tsv, csv, jsonl with whole records; with -o, sqlite: a database, or mlflow: a folder."
+        ),
     ] = "tsv",
     output: Annotated[
         str,
@@ -70,7 +73,7 @@ def export(
         ),
     ] = "",
     task: Annotated[
-        str, typer.Option("--task", metavar="TASK", help="With --bundle and mlflow: leave other tasks out.")
+        str, typer.Option("--task", metavar="TASK", help="With --bundle, mlflow and sqlite: leave other tasks out.")
     ] = "",
     blobs: Annotated[
         BundledBlobs, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
@@ -81,7 +84,7 @@ def export(
     ] = False,
 ) -> None:
     """Write all runs of all tasks, oldest first, without those that you hide; or the log as a bundle, with them."""
-    if bundle and (output or form == "mlflow"):
+    if bundle and (output or form in ("mlflow", "sqlite")):
         raise UsageError("--bundle names the file already", hint="leave out --output and --format")
     if form == "mlflow":
         if not output:
@@ -91,12 +94,19 @@ def export(
 
         export_mlflow(output, task, hidden=hidden, json=json)
         return
+    if form == "sqlite":
+        if not output:
+            raise UsageError("--format sqlite writes a file", hint="autoresearch run export --format sqlite -o runs.db")
+        from autoresearch_cli.acts.sqlite_export import export_sqlite  # with sqlite-utils, as above
+
+        export_sqlite(output, task, hidden=hidden, json=json)
+        return
     if bundle:
         write_as_bundle(bundle, task, blobs, json=json)
         return
     if task:
         raise UsageError(
-            "--task goes with --bundle and mlflow", hint="autoresearch run export --bundle FILE --task TASK"
+            "--task goes with --bundle, mlflow and sqlite", hint="autoresearch run export --bundle FILE --task TASK"
         )
     if json and not output:
         form = "jsonl"
