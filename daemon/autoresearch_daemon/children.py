@@ -59,7 +59,7 @@ class ChildProcess(Generic[Heard]):
         self,
         name: str,
         command: Sequence[str],
-        heard: Any,  # noqa: ANN401 - a union is no type to the checker
+        messages: Any,  # noqa: ANN401 - a union is no type to the checker
         limits: ChildLimits,
         *,
         on_message: Callable[[Heard], Awaitable[None]],
@@ -69,7 +69,7 @@ class ChildProcess(Generic[Heard]):
         self.failures = 0
         self.began = 0.0
         self.moved = 0
-        self._command, self._kind, self._limits = command, heard, limits
+        self._command, self._kind, self._limits = command, messages, limits
         self._on_message, self._on_lost = on_message, on_lost
         self._process: asyncio.subprocess.Process | None = None
         self._heard: float | None = None

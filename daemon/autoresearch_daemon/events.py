@@ -175,8 +175,8 @@ class ProgressEvents:
 
     def trace(self, worker: str, assignment: str) -> Trace:
         """What a worker's run has shown of itself."""
-        found = self._traces.get(worker)
-        return found if found and found.assignment == assignment else Trace()
+        trace = self._traces.get(worker)
+        return trace if trace and trace.assignment == assignment else Trace()
 
     def forget(self, worker: str) -> None:
         """A worker's run has ended."""

@@ -70,9 +70,9 @@ class Failures:
         """What fails now."""
         return [
             warning(
-                Part.FAILING, f"{what} failed {counted(one.count, 'time')} since {clock(one.since_ms)}: {one.sentence}"
+                Part.FAILING, f"{what} failed {counted(it.count, 'time')} since {clock(it.since_ms)}: {it.sentence}"
             )
-            for what, one in self._failures.items()
+            for what, it in self._failures.items()
         ]
 
 

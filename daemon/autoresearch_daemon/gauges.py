@@ -35,7 +35,7 @@ class Gauges:
     def look(self, *, cards: bool) -> None:
         """Look; with ``cards`` at these too. Blocks."""
         now, used = time.monotonic(), [counter.joules() for counter in self._counters]
-        joules = sum(one for one in used if one is not None) if None not in used and used else None
+        joules = sum(each for each in used if each is not None) if None not in used and used else None
         if joules is not None:
             self._joules = joules + (self._joules or 0.0)
         memory = psutil.virtual_memory()
@@ -89,10 +89,10 @@ def _cards() -> list[CardStatus]:
     if not are_awake():
         return []
     try:
-        said = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SECONDS, check=False).stdout
+        output = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SECONDS, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [card for line in said.splitlines() if (card := card_of(line))]
+    return [card for line in output.splitlines() if (card := card_of(line))]
 
 
 def card_of(line: str) -> CardStatus | None:

@@ -194,13 +194,13 @@ class Notices:
         """Post the first. The address is often a secret: it is not repeated."""
         notice = notices[0]
         # Chat programs show one of these two fields: Slack and Mattermost the first, Discord the second.
-        told = {"text": notice.sentence, "content": notice.sentence}
+        texts = {"text": notice.sentence, "content": notice.sentence}
         fields = {"event": notice.kind, "time_ms": notice.time_ms, "participant": notice.who, "data": notice.data}
         try:
             async with (
                 asyncio.timeout(SECONDS),
                 aiohttp.ClientSession(trust_env=True) as session,
-                session.post(self._settings().webhook, json=told | fields, allow_redirects=False) as response,
+                session.post(self._settings().webhook, json=texts | fields, allow_redirects=False) as response,
             ):
                 if response.status < 300:
                     return 1

@@ -41,7 +41,7 @@ class ServiceManager:
             return
         first = ["READY=1"]
         while True:
-            told = " ".join(sentence().split()).encode()[:SENTENCE_BYTES].decode(errors="ignore")
-            self.tell(*first, f"STATUS={told}", "WATCHDOG=1")
+            status = " ".join(sentence().split()).encode()[:SENTENCE_BYTES].decode(errors="ignore")
+            self.tell(*first, f"STATUS={status}", "WATCHDOG=1")
             first = []
             await asyncio.sleep(self._seconds)

@@ -61,7 +61,7 @@ class Ask:
 class _Peer:
     connected: bool = True
     window: int = 1
-    asked: dict[int, float] = field(default_factory=dict)
+    requests: dict[int, float] = field(default_factory=dict)
     free_at: float = 0.0
     pauses: int = 0
     failures: int = 0
@@ -69,7 +69,7 @@ class _Peer:
 
     def may_be_asked(self, now: float) -> bool:
         """Whether one more question may be put to it."""
-        return self.connected and self.out is None and len(self.asked) < self.window and now >= self.free_at
+        return self.connected and self.out is None and len(self.requests) < self.window and now >= self.free_at
 
     def pause(self, now: float) -> None:
         """Leave it alone for a while, each time longer, and ask less of it at a time."""
@@ -109,7 +109,7 @@ class Download:
             self._peers.setdefault(name, _Peer())
         for name, peer in list(self._peers.items()):
             peer.connected = name in peers
-            if not peer.connected and not peer.asked and peer.out is not Outcome.WRONG:
+            if not peer.connected and not peer.requests and peer.out is not Outcome.WRONG:
                 del self._peers[name]
 
     def next(self, now: float) -> list[Ask]:
@@ -125,9 +125,9 @@ class Download:
         while len(asks) + sum(map(len, under_way.values())) < ASKED_IN_ALL:
             free = [name for name, peer in self._peers.items() if peer.may_be_asked(now)]
             if waiting and free:
-                asks.append(self._ask(min(free, key=lambda name: len(self._peers[name].asked)), waiting.pop(), now))
+                asks.append(self._ask(min(free, key=lambda name: len(self._peers[name].requests)), waiting.pop(), now))
                 continue
-            idle = [name for name in free if not self._peers[name].asked]
+            idle = [name for name in free if not self._peers[name].requests]
             if waiting or not late or not idle:
                 break
             asks.append(self._ask(idle[0], late.pop(0), now))
@@ -136,7 +136,7 @@ class Download:
     def answer(self, ask: Ask, outcome: Outcome, now: float) -> list[Ask]:
         """A question ended. Returns those that nobody needs the answer of any more; they are not under way any more."""
         peer = self._peers.get(ask.peer)
-        if peer is None or peer.asked.pop(ask.chunk, None) is None:
+        if peer is None or peer.requests.pop(ask.chunk, None) is None:
             return []
         match outcome:
             case Outcome.RIGHT:
@@ -155,29 +155,29 @@ class Download:
                 peer.out = outcome
             case Outcome.WRONG:
                 peer.out = outcome
-                return self._drop([Ask(ask.peer, chunk) for chunk in peer.asked])
+                return self._drop([Ask(ask.peer, chunk) for chunk in peer.requests])
         return []
 
     def look_at(self, now: float) -> float | None:
         """When `next` may have something though nothing happened; None when only an answer or a peer can help."""
         times = [peer.free_at for peer in self._peers.values() if peer.connected and peer.out is None]
-        times += [since + PATIENCE_SECONDS for peer in self._peers.values() for since in peer.asked.values()]
+        times += [since + PATIENCE_SECONDS for peer in self._peers.values() for since in peer.requests.values()]
         return min((time for time in times if time > now), default=None)
 
     def _ask(self, name: str, chunk: int, now: float) -> Ask:
-        self._peers[name].asked[chunk] = now
+        self._peers[name].requests[chunk] = now
         return Ask(name, chunk)
 
     def _drop(self, asks: list[Ask]) -> list[Ask]:
-        return [ask for ask in asks if self._peers[ask.peer].asked.pop(ask.chunk, None) is not None]
+        return [ask for ask in asks if self._peers[ask.peer].requests.pop(ask.chunk, None) is not None]
 
     def _under_way(self) -> dict[int, list[float]]:
         """The chunks that are asked for, and since when."""
-        found: dict[int, list[float]] = {}
+        chunks: dict[int, list[float]] = {}
         for peer in self._peers.values():
-            for chunk, since in peer.asked.items():
-                found.setdefault(chunk, []).append(since)
-        return found
+            for chunk, since in peer.requests.items():
+                chunks.setdefault(chunk, []).append(since)
+        return chunks
 
     def _is_late(self, chunk: int, since: list[float], now: float) -> bool:
         return chunk in self.missing and now - max(since) >= PATIENCE_SECONDS
@@ -296,16 +296,16 @@ class Fetcher:
 
     async def _whole(self, sha256: bytes, size: int) -> bytes:
         """A blob of at most 1 MiB. More than ``size`` is asked for: whoever states a size may be wrong."""
-        found: list[bytes] = []
+        parts: list[bytes] = []
 
         def keep(_: int, data: bytes) -> bool:
             if hashlib.sha256(data).digest() != sha256:
                 return False
-            found.append(data)
+            parts.append(data)
             return True
 
         await self._run(Download(1), _Order(sha256, CHUNK_BYTES, keep), shortest=size)
-        return found[0]
+        return parts[0]
 
     async def _chunks(self, sha256: bytes, manifest_sha256: bytes, manifest: Manifest) -> None:
         with self._blobs.begin(sha256, manifest) as partial:
@@ -363,7 +363,7 @@ class Fetcher:
             return  # given up because of another answer
         outcome = task.result()
         needless = download.answer(ask, outcome, monotonic())
-        for other in [other for other, asked in under_way.items() if asked in needless]:
+        for other in [other for other, request in under_way.items() if request in needless]:
             del under_way[other]
             other.cancel()
         if outcome is Outcome.WRONG:

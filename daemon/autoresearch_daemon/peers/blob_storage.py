@@ -188,8 +188,8 @@ class Keeper:
             logger.info("deleted blobs that nobody here needs", bytes=freed, kept_bytes=self._used)
 
     def _delete(self, over: int, held: set[bytes]) -> int:
-        kept = self._blobs.stored()  # before the pins: what is entered meanwhile is no candidate
-        chosen = victims(kept, self._pinned() | held, excess_bytes=over, before_ms=now_ms() - self._grace_ms)
+        stored = self._blobs.stored()  # before the pins: what is entered meanwhile is no candidate
+        chosen = victims(stored, self._pinned() | held, excess_bytes=over, before_ms=now_ms() - self._grace_ms)
         return sum(self._blobs.delete(chosen[start : start + BATCH]) for start in range(0, len(chosen), BATCH))
 
     def _pinned(self) -> set[bytes]:

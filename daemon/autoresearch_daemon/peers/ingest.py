@@ -151,7 +151,7 @@ class Arrived(NamedTuple):
 class _Batch:
     """Records that wait, by peer, for one transaction; ``done`` when they are stored."""
 
-    given: list[tuple[Pairs, str]] = field(default_factory=list)
+    arrivals: list[tuple[Pairs, str]] = field(default_factory=list)
     count: int = 0
     done: asyncio.Event = field(default_factory=asyncio.Event)
     error: AutoresearchError | None = None
@@ -208,7 +208,7 @@ class Ingester:
 
     async def _put(self, pairs: Pairs, peer: str) -> None:
         await self._room.wait()
-        self._waiting.given.append((pairs, peer))
+        self._waiting.arrivals.append((pairs, peer))
         self._waiting.count += len(pairs)
         if self._waiting.count >= BATCH_RECORDS:
             self._room.clear()
@@ -223,7 +223,7 @@ class Ingester:
             self._timer.cancel()
             self._timer = None
         try:
-            stored = await self._thread.run(partial(_ingested, given=batch.given))
+            stored = await self._thread.run(partial(_ingested, arrivals=batch.arrivals))
             while stored:  # to free thousands of records at once would hold the loop up
                 self._on_stored(stored.popleft())
                 await asyncio.sleep(0)
@@ -239,6 +239,6 @@ class Ingester:
             batch.done.set()
 
 
-def _ingested(log: Log, *, given: Sequence[tuple[Pairs, str]]) -> deque[Arrived]:
-    verdicts = iter(log.writer.ingest([pair for pairs, _ in given for pair in pairs], now_ms=now_ms()))
-    return deque(Arrived(peer, pairs, list(islice(verdicts, len(pairs)))) for pairs, peer in given)
+def _ingested(log: Log, *, arrivals: Sequence[tuple[Pairs, str]]) -> deque[Arrived]:
+    verdicts = iter(log.writer.ingest([pair for pairs, _ in arrivals for pair in pairs], now_ms=now_ms()))
+    return deque(Arrived(peer, pairs, list(islice(verdicts, len(pairs)))) for pairs, peer in arrivals)

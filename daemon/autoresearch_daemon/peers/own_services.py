@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from itertools import chain
 
 import msgspec
 import structlog
@@ -57,7 +58,7 @@ class OwnServices:
 
     async def reply(self, peer: str, data: bytes) -> bytes | None:
         """What a peer gets that asks for services with its key: those open to own machines, when it is one."""
-        device = next((one.device_key for one in self._own() if one.peer == peer), None)
+        device = next((own.device_key for own in self._own() if own.peer == peer), None)
         if device is None or len(data) != 32:
             return None
         if self._keys.get(device) != data.hex():
@@ -82,24 +83,26 @@ class OwnServices:
         self._paths.create()
         key = KeyPair.from_file(self._paths.service_key).public
         answers = await asyncio.gather(*(self._ask(peer, key) for peer in own))
-        return sorted((one for answer in answers for one in answer), key=lambda one: (one.machine, one.name))
+        return sorted(chain.from_iterable(answers), key=lambda service: (service.machine, service.name))
 
     async def _ask(self, peer: PeerInfo, key: bytes) -> list[Service]:
         assert self._network
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 reply = await self._network.ask(peer.peer, "services", key)
-            found = msgspec.msgpack.decode(reply, type=list[Service])
+            services = msgspec.msgpack.decode(reply, type=list[Service])
         except (AutoresearchError, TimeoutError, msgspec.MsgspecError) as error:
             logger.info("an own machine told no services", peer=peer.peer, reason=str(error))
             return []
         place = _host(peer.address)
         return [
             msgspec.structs.replace(
-                one, machine=one.machine or peer.peer, address=place if one.address in EVERYWHERE else one.address
+                service,
+                machine=service.machine or peer.peer,
+                address=place if service.address in EVERYWHERE else service.address,
             )
-            for one in found
-            if NAME.fullmatch(one.name) and one.public_key and 0 < one.port < 1 << 16
+            for service in services
+            if NAME.fullmatch(service.name) and service.public_key and 0 < service.port < 1 << 16
         ]
 
     def _own(self) -> list[PeerInfo]:

@@ -289,9 +289,9 @@ class RecordSync:
         if not due:
             return
         await self._ingester.store([pair for _, pair in due], "those that waited")
-        there = self._log.records.has([record_id for (_, record_id), _ in due])
+        stored = self._log.records.has([record_id for (_, record_id), _ in due])
         for (time_ms, record_id), _ in due:
-            if record_id not in there:
+            if record_id not in stored:
                 self._index.discard(time_ms, record_id)
 
     # --- what happens here ---

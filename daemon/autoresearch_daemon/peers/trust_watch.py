@@ -149,8 +149,8 @@ class AdmissionWatch:
         if not self._notebook.is_founder:
             return
         at_ms, root = now_ms(), self._notebook.identity.root.public
-        given = [one for one in self._invitations.all() if one.is_open(at_ms)]
-        if not given:
+        invites = [invite for invite in self._invitations.all() if invite.is_open(at_ms)]
+        if not invites:
             return
-        for join in await self._asking.run(lambda log: invited(log, given, root)):
+        for join in await self._asking.run(lambda log: invited(log, invites, root)):
             self._notebook.publish_admission(join.participant, now_ms(), token=join.token)

@@ -190,9 +190,9 @@ class ExecutorRuns:
         await self._ended(place, folder)
 
 
-def order_of(settings: ExecutorSection, wanted: str = "", host: str = "", at_most: int | None = None) -> Order:
+def order_of(settings: ExecutorSection, executor: str = "", host: str = "", at_most: int | None = None) -> Order:
     """Where runs are carried out by the settings, or as a person asks with the others. Raises UsageError."""
-    name = executor_name(settings, wanted, host)
+    name = executor_name(settings, executor, host)
     return Order(executor=name, at_most=settings.at_most if at_most is None else at_most)
 
 

@@ -277,9 +277,11 @@ class Proposals:
 
     def add(self, task: str, plan: Plan, proposed_ms: int, *, shared: bool) -> Assignment:
         """Keep a plan for a task folder; returns the assignment that runs it."""
-        kept = self._local.add_proposal(StoredProposal(task=task, plan=plan, proposed_ms=proposed_ms, shared=shared))
-        self._waiting[kept.name] = kept
-        return _assignment(kept)
+        proposal = self._local.add_proposal(
+            StoredProposal(task=task, plan=plan, proposed_ms=proposed_ms, shared=shared)
+        )
+        self._waiting[proposal.name] = proposal
+        return _assignment(proposal)
 
     def left_over(self) -> list[Assignment]:
         """What waited when the daemon last ended, the oldest first."""
@@ -323,5 +325,5 @@ class Proposals:
 
 
 def _assignment(proposal: StoredProposal) -> Assignment:
-    shown = msgspec.structs.replace(run_in_hand(proposal.plan), kind="proposal")
-    return Assignment(proposal.name, proposal.task, WorkKind.PERSON, shared=proposal.shared, run=shown)
+    view = msgspec.structs.replace(run_in_hand(proposal.plan), kind="proposal")
+    return Assignment(proposal.name, proposal.task, WorkKind.PERSON, shared=proposal.shared, run=view)
