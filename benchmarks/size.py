@@ -32,7 +32,7 @@ def code_lines(source: str) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Print one line for each package and one for all."""
+    """Print one line for each package, one for all, and one for the extensions beside them."""
     totals = [0, 0, 0]
     for package in PACKAGES:
         counts = [code_lines(path.read_text(encoding="utf-8")) for path in (ROOT / package).rglob("*.py")]
@@ -40,6 +40,8 @@ def main() -> None:
         totals = [total + count for total, count in zip(totals, row, strict=True)]
         print(_line(Path(package).name, *row))
     print(_line("all", *totals))
+    counts = [code_lines(path.read_text(encoding="utf-8")) for path in (ROOT / "extensions").rglob("*.py")]
+    print(_line("extensions", len(counts), sum(code for code, _ in counts), sum(imports for _, imports in counts)))
 
 
 def _line(name: str, files: int, code: int, imports: int) -> str:

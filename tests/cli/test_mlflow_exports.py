@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
+from autoresearch_exports.mlflow import run_files
 
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.face.exports.tables import run_files
 from autoresearch.log.standing.answers import RunView
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id

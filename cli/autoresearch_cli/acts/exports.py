@@ -1,12 +1,12 @@
 """A task's runs for other programs: a git repository, once or as records come.
 
-Also a folder that MLflow makes its database of; pages that a browser opens without a server.
+Also a file or folder of an extension's format; pages that a browser opens without a server.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -30,9 +30,10 @@ from autoresearch.ask.runs.rows import path_answer, run_context_answer, runners_
 from autoresearch.ask.show import show_answer
 from autoresearch.beneath import write_beneath
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.extensions import ANEW, EXPORTS, load_extension
 from autoresearch.face.exports.git import Exported, export_task
 from autoresearch.face.exports.git_repository import exported_task, open_repository
-from autoresearch.face.exports.tables import experiment_files, experiment_id, run_files, run_name
+from autoresearch.face.exports.result import ExportResult
 from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query
 from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
@@ -40,12 +41,8 @@ from autoresearch.face.pages.run import board_content, lineage_content, run_cont
 from autoresearch.paths import typed_path
 from autoresearch.project.exchange.fetching import components_of_run
 from autoresearch.record.encoding import format_id, parse_id, short_id
-from autoresearch.record.kinds import Run
-from autoresearch.run.folder import CHECKPOINT
 from autoresearch.task.folders import is_taken
-from autoresearch.task.program import split_program
-from autoresearch.text import MAXIMIZE, counted
-from autoresearch.words import RUN_MODES
+from autoresearch.text import MAXIMIZE, counted, one_line
 from autoresearch_cli import home
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
@@ -128,83 +125,49 @@ def _tell(folder: Path, digest: bytes, export: Exported, *, json: bool) -> None:
         say(f"the best run, {short_id(export.best)}, is among those")
 
 
-PROGRAM = "program"
+def export_with(form: str, name: str, task: str, *, hidden: bool, json: bool) -> None:
+    """Have the extension ``form`` write the runs of one task, or of all, into a file or a new folder.
 
-
-def export_mlflow(name: str, task: str, *, hidden: bool, json: bool) -> None:
-    """Write the runs of one task, or of all, into a new folder; ``hidden``: those too that are hidden here.
+    ``hidden``: those too that are hidden here. It appears when it is whole; an earlier file is replaced then.
 
     Raises:
-        NotFound: there is no such task.
-        Refused: the folder exists and is not empty.
+        NotFound: there is no such format or task.
+        Refused: there is a folder with other files; or the extension fails.
         UsageError: it can't be written.
     """
-    folder = typed_path(name).absolute()
-    if is_taken(folder):
-        raise Refused(f"{folder} exists already", hint="give a new folder")
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
-    with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
-        digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
-        all_tasks = (task_of(desk.log, digest) for digest in digests)
-        tasks = [desk.task(task)] if task else [each for each in all_tasks if each]
-        try:
-            count = sum(_write_task(desk, each, temporary, folder.as_uri()) for each in tasks)
-            temporary.mkdir(exist_ok=True)
-            temporary.replace(folder)
-        except OSError as error:
-            raise UsageError(f"{folder} can't be written: {error.strerror}", hint="check the folder") from error
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    if json:
-        print_json(ExportAnswer(file=name, format="mlflow", runs=count))
-        return
-    say(f"{counted(count, 'run')} of {counted(len(tasks), 'task')} written to {folder}")
-    database = f"sqlite:///{folder / 'mlflow.db'}"
-    say(f"→ mlflow migrate-filestore --source {quote(str(folder))} --target {quote(database)}")
-    say(f"→ mlflow ui --backend-store-uri {quote(database)}")
-
-
-def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
-    """Write a task with its runs; returns how many."""
-    history = desk.log.runs.history(task.digest)
-    left_out = desk.log.hidden.of([row.id for row in history])
-    rows = [row for row in history if row.id not in left_out]
-    times = [row.time for row in rows] or [0]
-    _write_runs(folder, experiment_files(task.digest, task.name, place, (min(times), max(times))))
-    for row in rows:
-        view = show_answer(desk.log, row.id, marks=False).run
-        body = desk.log.records.get(row.id).body
-        assert view is not None, "these are runs"
-        assert isinstance(body, Run), "these are runs"
-        components = components_of_run(desk, row.id) if view.run.mode in RUN_MODES else ()
-        _write_runs(folder, run_files(view, task.metric, place, _program(desk, body), components))
-        if body.checkpoint is None:
-            continue
-        artifacts = folder / experiment_id(task.digest) / run_name(row.id) / "artifacts"
-        # One that is not here, or damaged, is left out as a program is.
-        with suppress(AutoresearchError), desk.blobs.open(body.checkpoint.sha256) as checkpoint:
-            artifacts.mkdir(exist_ok=True)
-            with (artifacts / CHECKPOINT).open("wb") as out:
-                shutil.copyfileobj(checkpoint, out)
-    return len(rows)
-
-
-def _program(desk: Desk, body: Run) -> dict[str, bytes]:
-    """The files of a run's program, where it is on this machine."""
-    if not desk.blobs.has(body.source.sha256):
-        return {}
+    write = load_extension(EXPORTS, form)
+    place = typed_path(name).absolute()
+    if place.is_dir() and is_taken(place):
+        raise Refused(f"{place} exists already", hint="give a new folder")
+    if not place.parent.is_dir():
+        raise UsageError(f"{place.parent} is no folder", hint="make it, or name another")
+    beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
-        files = split_program(desk.blobs.get(body.source.sha256).decode())
-    except (AutoresearchError, UnicodeDecodeError):
-        return {}
-    return {f"{PROGRAM}/{name}": text.encode() for name, text in files.items()}
-
-
-def _write_runs(folder: Path, files: dict[str, bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
+            digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
+            all_tasks = (task_of(desk.log, digest) for digest in digests)
+            tasks = [desk.task(task)] if task else [each for each in all_tasks if each]
+            written = write(desk, tasks, beside / "new", place) if callable(write) else None
+        if not isinstance(written, ExportResult):
+            raise Refused(f"the extension {form} says nothing of what it wrote", hint=ANEW)
+        if place.is_file() and (beside / "new").is_dir():
+            raise Refused(f"{place} is a file", hint="give a new folder")
+        (beside / "new").replace(place)
+    except AutoresearchError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{place} can't be written: {error.strerror}", hint="check the folder") from error
+    except Exception as error:  # code of others may raise anything
+        sentence = one_line(f"the extension {form} failed: {type(error).__name__}: {error}", 300)
+        raise Refused(sentence, hint=f"{ANEW}, or choose another format") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    if json:
+        print_json(ExportAnswer(file=name, format=form, runs=written.runs))
+        return
+    say(f"{counted(written.runs, 'run')} of {counted(len(tasks), 'task')} written to {place}")
+    for step in written.next_steps:
+        say(f"→ {step}")
 
 
 FIRST, ASSETS, RUN = "index.html", "assets", "run-*.html"

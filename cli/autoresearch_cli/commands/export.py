@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
@@ -22,6 +22,7 @@ from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
 from autoresearch.beneath import text_beneath
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.extensions import EXPORTS, load_extension
 from autoresearch.face.columns.column import lines
 from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, text_cell, verdicts
 from autoresearch.log.bundle import is_bundle
@@ -39,7 +40,8 @@ from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.rendering.output import print_json, say
 
-Format = Literal["jsonl", "csv", "tsv", "mlflow", "sqlite"]
+TABLES = ("jsonl", "csv", "tsv")
+EXAMPLES = {"sqlite": "runs.db", "mlflow": "mlruns"}
 app = command_app()
 
 
@@ -55,9 +57,11 @@ app = command_app()
 def export(
     *,
     form: Annotated[
-        Format,
+        str,
         typer.Option(
-            "--format", help="tsv, csv, jsonl with whole records; with -o, sqlite: a database, or mlflow: a folder."
+            "--format",
+            metavar="FORMAT",
+            help="tsv, csv, jsonl with whole records, or with -o: sqlite, mlflow or another extension's.",
         ),
     ] = "tsv",
     output: Annotated[
@@ -73,7 +77,7 @@ def export(
         ),
     ] = "",
     task: Annotated[
-        str, typer.Option("--task", metavar="TASK", help="With --bundle, mlflow and sqlite: leave other tasks out.")
+        str, typer.Option("--task", metavar="TASK", help="With --bundle, sqlite and mlflow: leave other tasks out.")
     ] = "",
     blobs: Annotated[
         BundledBlobs, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
@@ -84,22 +88,16 @@ def export(
     ] = False,
 ) -> None:
     """Write all runs of all tasks, oldest first, without those that you hide; or the log as a bundle, with them."""
-    if bundle and (output or form in ("mlflow", "sqlite")):
+    if bundle and (output or form not in TABLES):
         raise UsageError("--bundle names the file already", hint="leave out --output and --format")
-    if form == "mlflow":
+    if form not in TABLES:
         if not output:
-            hint = "autoresearch run export --format mlflow -o mlruns"
-            raise UsageError("--format mlflow writes a folder", hint=hint)
-        from autoresearch_cli.acts.exports import export_mlflow  # with templates, which help and completion need not
+            load_extension(EXPORTS, form)
+            hint = f"autoresearch run export --format {form} -o {EXAMPLES.get(form, 'PLACE')}"
+            raise UsageError(f"--format {form} writes a file or a folder", hint=hint)
+        from autoresearch_cli.acts.exports import export_with  # with templates, which help and completion need not
 
-        export_mlflow(output, task, hidden=hidden, json=json)
-        return
-    if form == "sqlite":
-        if not output:
-            raise UsageError("--format sqlite writes a file", hint="autoresearch run export --format sqlite -o runs.db")
-        from autoresearch_cli.acts.sqlite_export import export_sqlite  # with sqlite-utils, as above
-
-        export_sqlite(output, task, hidden=hidden, json=json)
+        export_with(form, output, task, hidden=hidden, json=json)
         return
     if bundle:
         write_as_bundle(bundle, task, blobs, json=json)
@@ -179,7 +177,7 @@ def write_as_bundle(name: str, task: str, blobs: BundledBlobs, *, json: bool) ->
     say(f"→ on the other machine: autoresearch node import {path.name}")
 
 
-def write_file(desk: Desk, form: Format, path: Path) -> int:
+def write_file(desk: Desk, form: str, path: Path) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file")
@@ -193,7 +191,7 @@ def write_file(desk: Desk, form: Format, path: Path) -> int:
     return runs
 
 
-def write_runs(desk: Desk, form: Format, file: TextIO) -> int:
+def write_runs(desk: Desk, form: str, file: TextIO) -> int:
     """Write all runs to an open file. Returns how many."""
     count = 0
     if form == "jsonl":

@@ -5,9 +5,8 @@ A name that a participant chose (a setting, a metric) is a value in a row, never
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -17,18 +16,15 @@ from sqlite_utils import Database
 from sqlite_utils.db import Table
 
 from autoresearch.ask.desk import Desk
-from autoresearch.ask.lookup import FoundTask, task_of
+from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.notes import note_view
 from autoresearch.ask.show import show_answer
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import Refused
+from autoresearch.face.exports.result import ExportResult
 from autoresearch.log.standing.answers import ParticipantView, RunView
-from autoresearch.paths import typed_path
 from autoresearch.record.kinds import Note
-from autoresearch.text import LAST_MS, counted
+from autoresearch.text import LAST_MS
 from autoresearch.words import DISCREDITED
-from autoresearch_cli.local_log import open_desk
-from autoresearch_cli.models import ExportAnswer
-from autoresearch_cli.rendering.output import print_json, say
 
 Row = dict[str, Any]
 _RUN = """
@@ -68,46 +64,20 @@ _LARGEST = 2**63 - 1
 _ROWS_AT_ONCE = 500
 
 
-def export_sqlite(name: str, task: str, *, hidden: bool, json: bool) -> None:
-    """Write the runs and notes of one task, or of all, into a file; ``hidden``: those too that are hidden here.
-
-    An earlier file is replaced as a whole, at the end.
+def export_sqlite(desk: Desk, tasks: Sequence[FoundTask], place: Path, final: Path) -> ExportResult:
+    """Write the runs and notes of tasks into the file ``place``, which is ``final`` afterwards.
 
     Raises:
-        NotFound: there is no such task.
-        Refused: the file is a database that another program has open.
-        UsageError: it can't be written.
+        Refused: there is a database that another program has open.
     """
-    path = typed_path(name).absolute()
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file")
-    if path.with_name(f"{path.name}-wal").exists():
-        raise Refused(f"{path} is open in another program, or was not closed", hint="give a new file")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path.parent} is no folder", hint="make it, or name another")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
-            runs = _write(desk, [desk.task(task)] if task else _tasks(desk), temporary)
-        temporary.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
-    finally:
-        for ending in ("", "-journal"):
-            temporary.with_name(temporary.name + ending).unlink(missing_ok=True)
-    if json:
-        print_json(ExportAnswer(file=name, format="sqlite", runs=runs))
-        return
-    say(f"{counted(runs, 'run')} written to {path}")
-    say(f"→ datasette {quote(name)}")
+    if final.is_dir():
+        raise Refused(f"{final} is a folder", hint="name a file")
+    if final.with_name(f"{final.name}-wal").exists():
+        raise Refused(f"{final} is open in another program, or was not closed", hint="give a new file")
+    return ExportResult(_write(desk, tasks, place), [f"datasette {quote(str(final))}"])
 
 
-def _tasks(desk: Desk) -> list[FoundTask]:
-    digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
-    return [task for task in (task_of(desk.log, digest) for digest in digests) if task]
-
-
-def _write(desk: Desk, tasks: list[FoundTask], path: Path) -> int:
+def _write(desk: Desk, tasks: Sequence[FoundTask], path: Path) -> int:
     """Write the database; returns how many runs are in it."""
     path.touch()  # an error of the folder is then one of the system, in its words
     with closing(Database(path)) as database, database.conn:

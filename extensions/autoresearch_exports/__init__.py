@@ -1,0 +1,1 @@
+"""Exports of runs for other programs: extensions, found by their entry points."""

@@ -1,0 +1,87 @@
+"""Packages of others that add features: found by entry points, and harmless when they are broken."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from autoresearch.extensions import GROUPS
+from tests.cli.conftest import Cli
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/extending.md"
+pytestmark = pytest.mark.usefixtures("filled")
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, points: str) -> None:
+    """Make a package as pip leaves it, in a folder of the path."""
+    (folder / "my_package.py").write_text(module)
+    metadata = folder / "my_package-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "my_package", raising=False)
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """An empty folder for packages."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    return folder
+
+
+def test_the_page_lists_the_groups_of_the_code() -> None:
+    assert tuple(re.findall(r"^## `(.+)`$", PAGE.read_text(), re.MULTILINE)) == GROUPS
+
+
+def test_the_export_of_the_page_works(
+    cli: Cli, tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = re.findall(r"```python\n(from .+?)```", PAGE.read_text(), re.DOTALL)[0]
+    toml = tomllib.loads(re.findall(r"```toml\n(.+?)```", PAGE.read_text(), re.DOTALL)[0])
+    ((group, points),) = toml["project"]["entry-points"].items()
+    install(packages, monkeypatch, module, f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in points.items()))
+    written = cli("run", "export", "--format", "ids", "-o", str(tmp_path / "out"), "--json")
+    assert written.exit_code == 0, written.output
+    assert json.loads(written.stdout)["runs"] == len((tmp_path / "out").read_text().splitlines()) > 0
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "import no_such_module",
+        "1 / 0",
+        "raise SystemExit(0)",
+        "syntax error",
+        "",
+        "write_ids = 3",
+        "def write_ids(): ...",
+        "def write_ids(*_): ...",
+        "def write_ids(*_): raise ValueError('\x1b[31mno')",
+        "def write_ids(_, __, place, ___): place.touch(); raise KeyError",
+        "def write_ids(_, __, place, ___): place.mkdir(); (place / 'half').touch(); return 3",
+    ],
+)
+def test_a_broken_export_is_named_and_leaves_nothing(
+    cli: Cli, tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    install(packages, monkeypatch, module, "[autoresearch.exports]\nids = my_package:write_ids\n")
+    written = cli("run", "export", "--format", "ids", "-o", str(tmp_path / "out"))
+    assert written.exit_code != 0
+    assert "the extension ids" in written.output
+    assert "Traceback" not in written.output
+    assert "\x1b" not in written.output
+    assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == []
+    assert cli("run", "export", "--format", "csv").exit_code == 0
+
+
+def test_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:
+    written = cli("run", "export", "--format", "nonsense", "-o", str(tmp_path / "out"))
+    assert written.exit_code != 0
+    assert "mlflow" in written.output
