@@ -24,7 +24,7 @@ from autoresearch.errors import CannotRunHere
 from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.space import space_of
 from autoresearch.run.bench import Bench, Ceiling, task_data
-from autoresearch.run.evaluating import Model, examine
+from autoresearch.run.evaluating import ChallengeDraw, Model, examine
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.proving import prove
 from autoresearch.run.sandbox import cards, filters, layout
@@ -158,7 +158,7 @@ def beside_processor(lab: Lab, task: Task, *, share: float) -> dict[str, float]:
     model, found = Model(program, first.checkpoint), []
     for device in (lab.device, cards.PROCESSOR):
         bench = lab.bench(f"referee-{device}", device)
-        examined = examine(task, model, bench, draw=secrets.token_bytes(32), challenges=_CHALLENGES)
+        examined = examine(task, model, bench, challenge=ChallengeDraw(secrets.token_bytes(32), _CHALLENGES))
         found.append(_number(examined.value))
         print(
             f"    {task.name}, model of the card asked on {device}: {found[-1]:.8f}, {examined.mismatches} mismatches"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from autoresearch.run.bench import Bench, task_data
-from autoresearch.run.evaluating import Model, examine
+from autoresearch.run.evaluating import ChallengeDraw, Model, examine
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
@@ -107,8 +107,7 @@ def _measured(
                 task,
                 leaky.model,
                 bench,
-                draw=b"",
-                challenges=CHALLENGES,
+                challenge=ChallengeDraw(b"", CHALLENGES),
                 fresh_seed=FRESH_SEED,
                 parent=honest.model,
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import reduce, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, urlencode
 
@@ -135,10 +135,14 @@ def operation(address: str, *, media: str = JSON, seconds: float = USUAL_SECONDS
     def declare(function: F) -> F:
         # Only the types of what is sent are looked up: those of a desk would load all that reads the log.
         names = dict(function.__annotations__)
-        kinds = function.__globals__
-        answers = kinds[names.pop("return")]
+
+        def kind(name: str) -> Any:  # noqa: ANN401 - a class
+            first, *rest = name.split(".")
+            return reduce(getattr, rest, function.__globals__[first])
+
+        answers = kind(names.pop("return"))
         reads, writes = (names.pop(place, None) is not None for place in ("desk", "notebook"))
-        takes = kinds[names.popitem()[1]] if names else Nothing
+        takes = kind(names.popitem()[1]) if names else Nothing
         summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
         declared = Operation(function.__name__, address, takes, answers, summary, media, seconds, reads, writes)
         made = _with_unsettled(function) if reads and issubclass(answers, Judged) else function

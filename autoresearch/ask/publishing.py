@@ -9,23 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from autoresearch.ask import requests
 from autoresearch.ask.discussion import NoteAnswer
 from autoresearch.ask.node import BroughtAnswer, HistoryAnswer, TaskStatus
 from autoresearch.ask.operation import operation
 from autoresearch.ask.records import BeliefAnswer, HideAnswer, SharedHiddenAnswer, WithdrawnAnswer
 from autoresearch.ask.registry.components import YankedAnswer
-from autoresearch.ask.requests import (
-    BelieveRequest,
-    BringRequest,
-    HideRequest,
-    HistoryRequest,
-    NoteRequest,
-    PublishTaskRequest,
-    ShareHiddenRequest,
-    TakeHiddenRequest,
-    WithdrawRecordRequest,
-    YankRequest,
-)
 
 if TYPE_CHECKING:
     from autoresearch.ask.acts.notebook import Notebook
@@ -37,7 +26,7 @@ HIDE_SECONDS = 150.0
 
 
 @operation("POST /v1/notes")
-def note(notebook: Notebook, request: NoteRequest) -> NoteAnswer:
+def note(notebook: Notebook, request: requests.NoteRequest) -> NoteAnswer:
     """Publish a note: what runs show, or what is worth trying."""
     from autoresearch.ask.notes import note_on, note_view
 
@@ -47,7 +36,7 @@ def note(notebook: Notebook, request: NoteRequest) -> NoteAnswer:
 
 
 @operation("POST /v1/withdraw")
-def withdraw(notebook: Notebook, request: WithdrawRecordRequest) -> WithdrawnAnswer:
+def withdraw(notebook: Notebook, request: requests.WithdrawRecordRequest) -> WithdrawnAnswer:
     """Withdraw a run or a note of this node: it stays in the log and ranks nowhere; 409 for another's."""
     from autoresearch.ask.people.claims import own_record
     from autoresearch.record.encoding import format_id
@@ -59,7 +48,7 @@ def withdraw(notebook: Notebook, request: WithdrawRecordRequest) -> WithdrawnAns
 
 
 @operation("POST /v1/beliefs")
-def believe(notebook: Notebook, request: BelieveRequest) -> BeliefAnswer:
+def believe(notebook: Notebook, request: requests.BelieveRequest) -> BeliefAnswer:
     """Believe the value of a run whose program measures itself, on this machine; 409 past its task's floor."""
     from autoresearch.ask.people.claims import believed_run
     from autoresearch.log.derive.driver import believe_run
@@ -73,7 +62,7 @@ def believe(notebook: Notebook, request: BelieveRequest) -> BeliefAnswer:
 
 
 @operation("POST /v1/hidden", seconds=HIDE_SECONDS)
-def hide(notebook: Notebook, request: HideRequest) -> HideAnswer:
+def hide(notebook: Notebook, request: requests.HideRequest) -> HideAnswer:
     """Hide a participant, a record, a task or words on this machine, or no longer; 409 for oneself."""
     from autoresearch.ask.people.hiding import hide_named
 
@@ -81,7 +70,7 @@ def hide(notebook: Notebook, request: HideRequest) -> HideAnswer:
 
 
 @operation("POST /v1/hidden/lists", seconds=HIDE_SECONDS)
-def take_hidden(notebook: Notebook, request: TakeHiddenRequest) -> HideAnswer:
+def take_hidden(notebook: Notebook, request: requests.TakeHiddenRequest) -> HideAnswer:
     """Hide what the newest list of a participant has, or no longer; 409 for the list of one who is hidden."""
     from autoresearch.ask.people.hiding import take_list
 
@@ -89,7 +78,7 @@ def take_hidden(notebook: Notebook, request: TakeHiddenRequest) -> HideAnswer:
 
 
 @operation("POST /v1/hidden/share")
-def share_hidden(notebook: Notebook, request: ShareHiddenRequest) -> SharedHiddenAnswer:
+def share_hidden(notebook: Notebook, request: requests.ShareHiddenRequest) -> SharedHiddenAnswer:
     """Publish what this participant hides as a signed list, so that others can take it over."""
     from autoresearch.ask.people.hiding import list_notes
     from autoresearch.record.encoding import format_id
@@ -102,7 +91,7 @@ def share_hidden(notebook: Notebook, request: ShareHiddenRequest) -> SharedHidde
 
 
 @operation("POST /v1/yanks")
-def yank(notebook: Notebook, request: YankRequest) -> YankedAnswer:
+def yank(notebook: Notebook, request: requests.YankRequest) -> YankedAnswer:
     """Advise against an own release: it stays in the log and is no default any more; 409 for another's."""
     from autoresearch.ask.registry.releases import own_release, yanked_answer
 
@@ -111,7 +100,7 @@ def yank(notebook: Notebook, request: YankRequest) -> YankedAnswer:
 
 
 @operation("POST /v1/tasks")
-def publish_task(notebook: Notebook, request: PublishTaskRequest) -> TaskStatus:
+def publish_task(notebook: Notebook, request: requests.PublishTaskRequest) -> TaskStatus:
     """Publish the task of a folder, with its fixed files and its baseline; nothing where it is published."""
     from autoresearch.ask.lookup import task_of
     from autoresearch.ask.runs.boards import task_status
@@ -125,7 +114,7 @@ def publish_task(notebook: Notebook, request: PublishTaskRequest) -> TaskStatus:
 
 
 @operation("POST /v1/history", seconds=BRING_SECONDS)
-def import_history(notebook: Notebook, request: HistoryRequest) -> HistoryAnswer:
+def import_history(notebook: Notebook, request: requests.HistoryRequest) -> HistoryAnswer:
     """Publish notes about past work, such as the rows of a results.tsv; what was published before is left alone."""
     from autoresearch.record.kinds import Note
 
@@ -144,7 +133,7 @@ def import_history(notebook: Notebook, request: HistoryRequest) -> HistoryAnswer
 
 
 @operation("POST /v1/bring", seconds=BRING_SECONDS)
-def bring(notebook: Notebook, request: BringRequest) -> BroughtAnswer:
+def bring(notebook: Notebook, request: requests.BringRequest) -> BroughtAnswer:
     """Publish this participant's finished runs of another network of this home in the one in use, each once."""
     from autoresearch.ask.acts.networks import bring_runs, find_home_network
     from autoresearch.errors import Refused

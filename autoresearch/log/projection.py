@@ -10,20 +10,8 @@ import msgspec
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.statistics import task_rules
+from autoresearch.record import kinds
 from autoresearch.record.encoding import encode
-from autoresearch.record.kinds import (
-    Claim,
-    Commitment,
-    Identity,
-    Merge,
-    Note,
-    Release,
-    Run,
-    Task,
-    Verification,
-    Withdrawal,
-    Yank,
-)
 from autoresearch.record.record import Record
 from autoresearch.task.model import has_chosen_seed
 from autoresearch.task.release import component_of, content_digest, version_key
@@ -77,38 +65,38 @@ _json = msgspec.json.Encoder()
 def rows(n: int, record: Record) -> list[tuple[str, Row]]:
     """The rows of a record, each with its table. ``n`` is the record's row number."""
     body = record.body
-    if isinstance(body, Run):
+    if isinstance(body, kinds.Run):
         named: list[tuple[str, Row]] = [("lineage", (n, body.parent))] if body.parent else []
         seen = dict.fromkeys(link for link in record.links if link != body.parent)
         named += [("mention", (run, n)) for run in list(seen)[:MENTIONS_MOST]]
         of_run = [("run", _run(n, record, body)), ("text_index", _words_of_run(n, record, body))]
         return [*of_run, *_fraud(n, record, holds=has_chosen_seed(body)), *named]
-    if isinstance(body, Claim):
+    if isinstance(body, kinds.Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
         return [("claim", (n, record.id, *own))]
-    if isinstance(body, Note):
+    if isinstance(body, kinds.Note):
         row = (n, record.id, body.task, body.topic, record.author, record.time)
         return [("note", row), ("text_index", _words_of_note(n, record, body))]
-    if isinstance(body, Verification):
+    if isinstance(body, kinds.Verification):
         return _verification(n, record, body)
-    if isinstance(body, Commitment):
+    if isinstance(body, kinds.Commitment):
         return [("commitment", _commitment(n, record, body))]
-    if isinstance(body, Task):
+    if isinstance(body, kinds.Task):
         return _task(n, record, body)
-    if isinstance(body, Release):
+    if isinstance(body, kinds.Release):
         return _release(n, record, body)
-    if isinstance(body, Yank):
+    if isinstance(body, kinds.Yank):
         return [("yank", (n, record.id, record.author, record.time, body.release))]
-    if isinstance(body, Withdrawal):
+    if isinstance(body, kinds.Withdrawal):
         return [("withdrawal", (n, target, record.author)) for target in sorted(set(record.links))]
-    if isinstance(body, Identity) and body.action == "delegate" and body.root == record.author and body.device:
+    if isinstance(body, kinds.Identity) and body.action == "delegate" and body.root == record.author and body.device:
         return [("delegation", (n, body.root, body.device))]
-    if isinstance(body, Merge):
+    if isinstance(body, kinds.Merge):
         return [("merge", (n, record.author, body.device, head)) for head in sorted(set(body.heads))]
     return []
 
 
-def _run(n: int, record: Record, body: Run) -> Row:
+def _run(n: int, record: Record, body: kinds.Run) -> Row:
     return (
         n,
         record.id,
@@ -138,7 +126,7 @@ def task_mark(task: bytes) -> str:
     return task[:8].hex()
 
 
-def _words_of_run(n: int, record: Record, body: Run) -> Row:
+def _words_of_run(n: int, record: Record, body: kinds.Run) -> Row:
     """What a run's author wrote of it, and why it failed."""
     worked = body.status == RunStatus.OK
     text = "\n".join(part for part in (body.title, body.hypothesis, "" if worked else body.reason) if part)
@@ -146,11 +134,11 @@ def _words_of_run(n: int, record: Record, body: Run) -> Row:
     return (n, record.id, record.author, f"{kind} {task_mark(body.task)}", text)
 
 
-def _words_of_note(n: int, record: Record, body: Note) -> Row:
+def _words_of_note(n: int, record: Record, body: kinds.Note) -> Row:
     return (n, record.id, record.author, f"note {task_mark(body.task) if body.task else ''}".strip(), body.text)
 
 
-def _verification(n: int, record: Record, body: Verification) -> list[tuple[str, Row]]:
+def _verification(n: int, record: Record, body: kinds.Verification) -> list[tuple[str, Row]]:
     output = _output(record, body)
     measured = (body.run, body.stage, body.verdict, body.value)
     row = ("verification", (n, record.id, *measured, record.author, record.time, body.round, output))
@@ -159,7 +147,7 @@ def _verification(n: int, record: Record, body: Verification) -> list[tuple[str,
     return [row, *_fraud(n, record, holds=chosen)]
 
 
-def _commitment(n: int, record: Record, body: Commitment) -> Row:
+def _commitment(n: int, record: Record, body: kinds.Commitment) -> Row:
     subject = (body.run, body.stage, body.round)
     return (n, record.id, *subject, body.digest, record.author, record.seq, record.time, _output(record, body))
 
@@ -169,7 +157,7 @@ def _fraud(n: int, record: Record, *, holds: bool) -> list[tuple[str, Row]]:
     return [("fraud", (n, record.id, record.author, record.seq, record.time))] if holds else []
 
 
-def _output(record: Record, body: Verification | Commitment) -> bytes | None:
+def _output(record: Record, body: kinds.Verification | kinds.Commitment) -> bytes | None:
     """What the proof stands for, None when it proves nothing. Kept because computing it takes most of a millisecond."""
     return _proven(record.author, question(body.run, body.stage, body.round), body.proof)
 
@@ -180,7 +168,7 @@ def _proven(author: bytes, subject: bytes, proof: bytes) -> bytes | None:
     return ecvrf.verify(author, subject, proof)
 
 
-def _release(n: int, record: Record, body: Release) -> list[tuple[str, Row]]:
+def _release(n: int, record: Record, body: kinds.Release) -> list[tuple[str, Row]]:
     """Nothing when it is no component: it can't be installed, and so it is not found."""
     component = component_of(body)
     if component is None:
@@ -194,7 +182,7 @@ def _release(n: int, record: Record, body: Release) -> list[tuple[str, Row]]:
     ]
 
 
-def _task(n: int, record: Record, body: Task) -> list[tuple[str, Row]]:
+def _task(n: int, record: Record, body: kinds.Task) -> list[tuple[str, Row]]:
     """Nothing when the digest is not that of the definition: nobody may set the rules of another's task.
 
     The rules stay when the record is withdrawn, so that its publisher can't take a task away from those who work on it.

@@ -22,7 +22,7 @@ import tempfile
 import threading
 import traceback
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ import numpy as np
 from autoresearch.errors import AutoresearchError, BadMessage, UsageError
 from autoresearch.link import LinkEnded
 from autoresearch.project import acr
-from autoresearch.project.child.child import ProjectSession, checked
+from autoresearch.project.child.child import ProjectSession, do_order, failure_message
 from autoresearch.project.child.members import Members
 from autoresearch.project.child.messages import (
     Conversation,
@@ -135,23 +135,14 @@ def carry_out() -> None:
         os.chdir(order.project.folder)
         sys.path.append(str(order.project.folder))
         try:
+            messages: Sequence[Message] = do_order(order, FigureWriter(order.episodes).figures, _stop().is_set)
             if order.episodes:
-                messages: list[Message] = [
-                    ProjectSession(order, FigureWriter(order.episodes).figures, _stop().is_set).run()
-                ]
                 pack_learned(out, folder / LEARNED)
-            else:
-                messages = [*checked(order)]
-        except AutoresearchError as error:
-            traceback.print_exc()
-            messages = [OrderFailed(str(error), error.hint, error.exit_status)]
         except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
-            traceback.print_exc()
+            messages = [failure_message(error)]
             if isinstance(error, OSError) and error.errno in _DISK_FULL:
                 hint = "autoresearch node config set work.max_disk_mib allows more"
                 messages = [OrderFailed("the run wrote more to disk than it may", hint, 1)]
-            else:
-                messages = [OrderFailed(f"{type(error).__name__}: {error}", "", 1)]
         os.chdir(folder)
     sys.stdout.flush()
     for message in messages:

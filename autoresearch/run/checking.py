@@ -16,7 +16,7 @@ from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.judging.statistics import STANDARD_ERROR
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Bench, Purse, device_name, fault_of_program
-from autoresearch.run.evaluating import Model, evaluate, examine, fault_of_artifact
+from autoresearch.run.evaluating import ChallengeDraw, Model, evaluate, examine, fault_of_artifact
 from autoresearch.run.experiment import Experiment, abandoned, judge_cost, plan_as_it_stands, question_purse
 from autoresearch.run.proving import asks_for_card
 from autoresearch.run.sandbox.capture import RunProgress
@@ -197,8 +197,7 @@ def _examined(
             task,
             model,
             bench,
-            draw=draw,
-            challenges=CHALLENGES,
+            challenge=ChallengeDraw(draw, CHALLENGES),
             fresh_seed=fresh_seed,
             parent=parent,
             purse=purse,

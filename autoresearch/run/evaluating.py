@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -201,21 +201,26 @@ class Examined:
     cpu_ms: int = 0
 
 
+class ChallengeDraw(NamedTuple):
+    """How answers are tested: at most so many ``documents`` are asked again, drawn from bytes unknown to the author."""
+
+    draw: bytes
+    documents: int
+
+
 def examine(
     task: Task,
     model: Model,
     bench: Bench,
+    challenge: ChallengeDraw,
     *,
-    draw: bytes,
-    challenges: int,
     fresh_seed: int | None = None,
     parent: Model | None = None,
     purse: Purse | None = None,
 ) -> Examined:
     """Have the referee measure a model on the task's text.
 
-    ``draw`` is bytes that the author could not know; at most ``challenges`` documents are asked again. With
-    ``fresh_seed``, where the task can write more text, the model is asked about that as well, and ``parent`` too.
+    With ``fresh_seed``, where the task can write more text, the model is asked about that as well, and ``parent`` too.
     ``purse`` is what all questions to the model may cost; those to the parent have one like it.
 
     Raises:
@@ -233,7 +238,7 @@ def examine(
     documents = own if new is None else np.concatenate([own, new.documents])
     purse = purse or Purse()
     examinee, as_much = _examinee(task, model, bench, purse), replace(purse)
-    evaluation = _ask_examinee(task, examinee, documents, draw, challenges, own=len(own))
+    evaluation = _ask_examinee(task, examinee, documents, challenge, own=len(own))
     floor = task.metric.floor
     examined, cpu_ms = (
         _examined(task, evaluation, lambda bits: float(bits[: len(own)].mean()), floor),
@@ -244,12 +249,12 @@ def examine(
         if parent is not None:
             # Challenged like the child: what it made up would be held against the child.
             beside = _examinee(task, parent, bench, as_much)
-            against = _ask_examinee(task, beside, documents, draw, challenges, own=len(own))
+            against = _ask_examinee(task, beside, documents, challenge, own=len(own))
             cpu_ms += against.cpu_ms
         examined = _compared(examined, task, evaluation.bits, new, against)
     if examined.status is RunStatus.OK and task.evaluation is not None and not task.evaluation.world:
-        shuffled = replace(examinee, shuffled=int.from_bytes(draw, "big"))
-        without = _ask_examinee(task, shuffled, own[:SHUFFLED_DOCUMENTS], draw, 0)
+        shuffled = replace(examinee, shuffled=int.from_bytes(challenge.draw, "big"))
+        without = _ask_examinee(task, shuffled, own[:SHUFFLED_DOCUMENTS], challenge._replace(documents=0))
         cpu_ms += without.cpu_ms
         if without.status is RunStatus.OK:
             length = task.evaluation.length
@@ -261,9 +266,8 @@ def examine_on_new_text(
     task: Task,
     model: Model,
     bench: Bench,
+    challenge: ChallengeDraw,
     *,
-    draw: bytes,
-    challenges: int,
     new: NewText,
     purse: Purse | None = None,
 ) -> Examined:
@@ -276,7 +280,7 @@ def examine_on_new_text(
     """
     began = time.monotonic()
     examinee = _examinee(task, model, bench, purse or Purse())
-    evaluation = _ask_examinee(task, examinee, new.documents, draw, challenges)
+    evaluation = _ask_examinee(task, examinee, new.documents, challenge)
     # What is impossible on the task's own text may be luck on an easier one.
     floor = task.metric.floor if new.level is not None else None
     examined = _examined(task, evaluation, new.cost, floor)
@@ -287,8 +291,7 @@ def _ask_examinee(
     task: Task,
     examinee: Examinee,
     documents: Tokens,
-    draw: bytes,
-    challenges: int,
+    challenge: ChallengeDraw,
     *,
     own: int | None = None,
 ) -> RefereeEvaluation:
@@ -296,7 +299,7 @@ def _ask_examinee(
 
     assert task.evaluation is not None
     vocabulary = task.evaluation.vocabulary
-    return referee(examinee, documents, vocabulary, draw=draw, challenges=challenges, own=own)
+    return referee(examinee, documents, vocabulary, draw=challenge.draw, challenges=challenge.documents, own=own)
 
 
 def _unigram(documents: Tokens) -> float:

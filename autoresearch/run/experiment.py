@@ -32,7 +32,7 @@ from autoresearch.run.bench import (
     task_data,
 )
 from autoresearch.run.data import copied, without
-from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new_text, fault_of_artifact
+from autoresearch.run.evaluating import ChallengeDraw, Model, evaluate, examine, examine_on_new_text, fault_of_artifact
 from autoresearch.run.packages import program_python
 from autoresearch.run.proving import fault_of_card, left_card
 from autoresearch.run.sandbox.capture import RunProgress
@@ -249,12 +249,12 @@ class Experiment:
             reason = "it left no checkpoint for the referee"
             return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
         task, bench, model = self.task, self.bench, Model(self.plan.source, outcome.checkpoint)
-        draw, challenges = os.urandom(32), OWN_CHALLENGES
+        challenge = ChallengeDraw(os.urandom(32), OWN_CHALLENGES)
         if self.world is not None and self.world.text is not None:
             text = self.world.text
-            examined = examine_on_new_text(task, model, bench, draw=draw, challenges=challenges, new=text, purse=purse)
+            examined = examine_on_new_text(task, model, bench, challenge, new=text, purse=purse)
         else:
-            examined = examine(task, model, bench, draw=draw, challenges=challenges, purse=purse)
+            examined = examine(task, model, bench, challenge, purse=purse)
         return msgspec.structs.replace(
             outcome,
             status=examined.status,

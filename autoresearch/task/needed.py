@@ -15,20 +15,10 @@ from pathlib import Path
 
 from autoresearch.beneath import is_file_beneath, open_beneath
 from autoresearch.errors import UsageError
+from autoresearch.task import mentions
 from autoresearch.task.inputs import described, read_input, source_of
 from autoresearch.task.listing import FolderListing, list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES, MAX_FILES, MAX_PLACE, check_source
-from autoresearch.task.mentions import (
-    DATA,
-    NO_PART,
-    FileNames,
-    folders_of,
-    imported,
-    is_word,
-    named_by_command,
-    roots_of,
-    written_by,
-)
 from autoresearch.task.model import MAX_INPUTS, PLACE, Input, Recipe
 from autoresearch.task.program import check_file_name, check_file_names
 
@@ -164,14 +154,14 @@ class _Search:
         self.inputs: set[str] = set(forced)
         self.left_out: dict[str, str] = {}
         self._folder, self._listing, self._edit = folder, listing, recipe.edit
-        self._names = FileNames(listing.names)
+        self._names = mentions.FileNames(listing.names)
         self._texts: list[str] = []
         self._written: set[str] = set()
-        names, roots = frozenset(listing.names), roots_of(recipe.edit, listing.names)
+        names, roots = frozenset(listing.names), mentions.roots_of(recipe.edit, listing.names)
         below = tuple(f"{place}/" for place in forced)
         pending = [
             *recipe.edit,
-            *named_by_command(recipe, names),
+            *mentions.named_by_command(recipe, names),
             *(name for name in also if name in names),
             *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in recipe.edit) else []),
         ]
@@ -184,8 +174,8 @@ class _Search:
             text = self._read(name)
             if name.endswith(".py"):
                 # Of a file that a script starts, Python looks beside it first.
-                own = [] if name in modules else roots_of([name], ())
-                modules |= (others := set(imported(folder, name, names, [*roots, *own])))
+                own = [] if name in modules else mentions.roots_of([name], ())
+                modules |= (others := set(mentions.imported(folder, name, names, [*roots, *own])))
                 pending += others
             if text:
                 self._texts.append(text)
@@ -198,7 +188,9 @@ class _Search:
         if not self._listing.crowded:
             return []
         quoted = {path.removeprefix("./") for path in re.findall(r"[\"']([^\"'\n]{1,200})[\"']", text)}
-        inner = [path for path in quoted if path.rpartition("/")[0] in self._listing.crowded and path not in NO_PART]
+        inner = [
+            path for path in quoted if path.rpartition("/")[0] in self._listing.crowded and path not in mentions.NO_PART
+        ]
         visible = (path for path in inner if not path.rpartition("/")[2].startswith("."))
         return [path for path in visible if is_file_beneath(self._folder, path)]
 
@@ -226,9 +218,9 @@ class _Search:
                 self.fixed[name] = content
         else:
             self.inputs.add(name)
-        text = "" if Path(name).suffix in DATA else content.decode("utf-8-sig", "replace")
+        text = "" if Path(name).suffix in mentions.DATA else content.decode("utf-8-sig", "replace")
         if name.endswith(".py"):
-            self._written |= written_by(text)
+            self._written |= mentions.written_by(text)
         return text
 
     def _leave_out(self, named: Collection[str]) -> None:
@@ -236,7 +228,7 @@ class _Search:
         text = "\n".join(self._texts)
         writes = _WRITES.search(text) is not None
         for name in sorted((self.fixed.keys() | self.inputs) - set(named)):
-            results = next((part for part in folders_of(name) if _RESULTS.fullmatch(Path(part).name)), "")
+            results = next((part for part in mentions.folders_of(name) if _RESULTS.fullmatch(Path(part).name)), "")
             is_code = name.endswith((".py", ".sh"))
             if results and writes and not is_code:
                 self.left_out[results] = _RESULTS_REASON.format(self._folder / results)
@@ -246,7 +238,9 @@ class _Search:
                 continue
             self.fixed.pop(name, None)
             self.inputs.discard(name)
-        by_reason = sorted(self._listing.left_out.items(), key=lambda item: not is_word(Path(item[0]).name, text))
+        by_reason = sorted(
+            self._listing.left_out.items(), key=lambda item: not mentions.is_word(Path(item[0]).name, text)
+        )
         self.left_out |= dict(by_reason)
 
 

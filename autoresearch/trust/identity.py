@@ -23,22 +23,7 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.record.kinds import Identity
 from autoresearch.record.kinds import Identity as IdentityBody
 from autoresearch.record.record import DAY_MS, Network, Record, Refusal, admit
-from autoresearch.trust.keys import (
-    KDF_ROUNDS,
-    KeyPair,
-    format_public,
-    is_sealed,
-    parse_key,
-    parse_public,
-    plain,
-    read_key,
-    read_private,
-    replace_private,
-    seal_key,
-    unseal_key,
-    write_key,
-    write_private,
-)
+from autoresearch.trust import keys
 
 ROOT_FILE = "root.key"
 ROOT_PUBLIC_FILE = "root.pub"
@@ -57,21 +42,21 @@ class LockedKey:
 class OwnKeys:
     """The keys of one participant on one machine."""
 
-    root: KeyPair | LockedKey
-    device: KeyPair
+    root: keys.KeyPair | LockedKey
+    device: keys.KeyPair
     name: str = ""
 
 
 def create_identity(
-    folder: Path, *, name: str = "", passphrase: str | None = None, rounds: int = KDF_ROUNDS
+    folder: Path, *, name: str = "", passphrase: str | None = None, rounds: int = keys.KDF_ROUNDS
 ) -> OwnKeys:
     """Make both keys and write them to ``folder``, which is created; with a passphrase the root key is encrypted.
 
-    ``rounds``: how costly a guess of the passphrase is, as for :func:`seal_key`.
+    ``rounds``: how costly a guess of the passphrase is, as for :func:`autoresearch.trust.keys.seal_key`.
 
     Raises Refused when there is a key already.
     """
-    return _install(folder, KeyPair.generate(), passphrase, name=name, rounds=rounds)
+    return _install(folder, keys.KeyPair.generate(), passphrase, name=name, rounds=rounds)
 
 
 def make_identity(folder: Path) -> OwnKeys:
@@ -87,57 +72,57 @@ def make_identity(folder: Path) -> OwnKeys:
     return load_identity(folder)
 
 
-def restore_identity(folder: Path, backup: bytes, passphrase: str, *, rounds: int = KDF_ROUNDS) -> OwnKeys:
+def restore_identity(folder: Path, backup: bytes, passphrase: str, *, rounds: int = keys.KDF_ROUNDS) -> OwnKeys:
     """Put an encrypted backup of the root key into ``folder``, with a new device key beside it.
 
     Raises Refused when there is a key already, the passphrase is wrong or the backup damaged.
     """
-    return _install(folder, unseal_key(backup, passphrase), passphrase, rounds=rounds)
+    return _install(folder, keys.unseal_key(backup, passphrase), passphrase, rounds=rounds)
 
 
 def load_identity(folder: Path, *, name: str = "") -> OwnKeys:
     """The identity in ``folder``. Raises NotFound, or Refused when others can read a key or it is damaged."""
-    return OwnKeys(_load_root(folder), read_key(folder / DEVICE_FILE), name)
+    return OwnKeys(_load_root(folder), keys.read_key(folder / DEVICE_FILE), name)
 
 
 def unlock(folder: Path, identity: OwnKeys, passphrase: str) -> OwnKeys:
     """The same with the root key at hand. Raises Refused: wrong passphrase, or the root key is on another machine."""
-    if isinstance(identity.root, KeyPair):
+    if isinstance(identity.root, keys.KeyPair):
         return identity
     if not identity.root.is_local:
         raise Refused(
             "The root key is not on this machine, which is a further device of its owner.",
             hint="do it on the machine that has the root key",
         )
-    root = unseal_key(read_private(folder / ROOT_FILE), passphrase)
+    root = keys.unseal_key(keys.read_private(folder / ROOT_FILE), passphrase)
     if root.public != identity.root.public:
         raise Refused(f"{ROOT_FILE} and {ROOT_PUBLIC_FILE} in {folder} are of different keys.")
     return replace(identity, root=root)
 
 
-def protect_root(folder: Path, root: KeyPair, passphrase: str | None, *, rounds: int = KDF_ROUNDS) -> None:
+def protect_root(folder: Path, root: keys.KeyPair, passphrase: str | None, *, rounds: int = keys.KDF_ROUNDS) -> None:
     """Encrypt the root key's file with a passphrase, or lay it in the clear without one."""
     if passphrase is None:
-        replace_private(folder / ROOT_FILE, plain(root))
+        keys.replace_private(folder / ROOT_FILE, keys.plain(root))
         return
     # First the name, so that an encrypted key never lies there without one.
-    replace_private(folder / ROOT_PUBLIC_FILE, format_public(root.public).encode())
-    replace_private(folder / ROOT_FILE, seal_key(root, passphrase, rounds=rounds))
+    keys.replace_private(folder / ROOT_PUBLIC_FILE, keys.format_public(root.public).encode())
+    keys.replace_private(folder / ROOT_FILE, keys.seal_key(root, passphrase, rounds=rounds))
 
 
-def back_up_root(path: Path, root: KeyPair, passphrase: str, *, rounds: int = KDF_ROUNDS) -> None:
+def back_up_root(path: Path, root: keys.KeyPair, passphrase: str, *, rounds: int = keys.KDF_ROUNDS) -> None:
     """Write an encrypted copy of the root key to ``path``. Raises Refused when something is there."""
-    write_private(path, seal_key(root, passphrase, rounds=rounds))
+    keys.write_private(path, keys.seal_key(root, passphrase, rounds=rounds))
 
 
-def own_device(folder: Path) -> KeyPair:
+def own_device(folder: Path) -> keys.KeyPair:
     """This machine's device key without any root key, made when there is none yet. Raises Refused."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        return read_key(folder / DEVICE_FILE)
+        return keys.read_key(folder / DEVICE_FILE)
     except NotFound:
-        device = KeyPair.generate()
-        write_key(folder / DEVICE_FILE, device)
+        device = keys.KeyPair.generate()
+        keys.write_key(folder / DEVICE_FILE, device)
         return device
 
 
@@ -148,7 +133,7 @@ def adopt_root(folder: Path, root: bytes) -> OwnKeys:
             f"This machine has a root key of its own, {folder / ROOT_FILE}.",
             hint="move that file to a safe place first; it is never overwritten",
         )
-    replace_private(folder / ROOT_PUBLIC_FILE, format_public(root).encode())
+    keys.replace_private(folder / ROOT_PUBLIC_FILE, keys.format_public(root).encode())
     return load_identity(folder)
 
 
@@ -166,7 +151,7 @@ def delegation(identity: OwnKeys, *, device: bytes | None = None, expires_ms: in
     )
 
 
-def _install(folder: Path, root: KeyPair, passphrase: str | None, *, rounds: int, name: str = "") -> OwnKeys:
+def _install(folder: Path, root: keys.KeyPair, passphrase: str | None, *, rounds: int, name: str = "") -> OwnKeys:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in (ROOT_FILE, DEVICE_FILE, ROOT_PUBLIC_FILE):
         if (folder / file).exists():
@@ -174,25 +159,25 @@ def _install(folder: Path, root: KeyPair, passphrase: str | None, *, rounds: int
                 f"There is an identity in {folder} already.",
                 hint="keys are never overwritten; a device without a root key: autoresearch node id add-device",
             )
-    identity = OwnKeys(root, KeyPair.generate(), name)
+    identity = OwnKeys(root, keys.KeyPair.generate(), name)
     if passphrase is None:
-        write_key(folder / ROOT_FILE, root)
+        keys.write_key(folder / ROOT_FILE, root)
     else:
         protect_root(folder, root, passphrase, rounds=rounds)
-    write_key(folder / DEVICE_FILE, identity.device)
+    keys.write_key(folder / DEVICE_FILE, identity.device)
     return identity
 
 
-def _load_root(folder: Path) -> KeyPair | LockedKey:
+def _load_root(folder: Path) -> keys.KeyPair | LockedKey:
     try:
-        content = read_private(folder / ROOT_FILE)
+        content = keys.read_private(folder / ROOT_FILE)
     except NotFound:
         if not (folder / ROOT_PUBLIC_FILE).exists():
             raise
-        return LockedKey(parse_public(read_private(folder / ROOT_PUBLIC_FILE)), is_local=False)
-    if is_sealed(content):
-        return LockedKey(parse_public(read_private(folder / ROOT_PUBLIC_FILE)), is_local=True)
-    return parse_key(content, folder / ROOT_FILE)
+        return LockedKey(keys.parse_public(keys.read_private(folder / ROOT_PUBLIC_FILE)), is_local=False)
+    if keys.is_sealed(content):
+        return LockedKey(keys.parse_public(keys.read_private(folder / ROOT_PUBLIC_FILE)), is_local=True)
+    return keys.parse_key(content, folder / ROOT_FILE)
 
 
 # A stolen device key speaks for its owner no longer than this, and a machine that is off for a season comes back.

@@ -12,7 +12,7 @@ from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench, known_cost
 from autoresearch.run.checking import Verified
-from autoresearch.run.evaluating import Model, examine
+from autoresearch.run.evaluating import ChallengeDraw, Model, examine
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.task.loading import load_task
@@ -90,7 +90,7 @@ def test_a_model_that_trains_while_it_is_asked_is_over_budget_everywhere(task: T
     # It would be worth it: whoever asks without looking at the cost finds a better model.
     assert at_home.checkpoint is not None
     kept = at_home.checkpoint.rename(at_home.checkpoint.with_name("studying"))
-    unmetered = examine(task, Model(STUDYING, kept), bench, draw=bytes(32), challenges=64)
+    unmetered = examine(task, Model(STUDYING, kept), bench, challenge=ChallengeDraw(bytes(32), 64))
     honest = run(task, TRAIN, bench)
     assert honest.value is not None
     assert unmetered.value is not None, unmetered.reason

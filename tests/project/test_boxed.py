@@ -22,7 +22,7 @@ from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, check_project, do_project_run
 from autoresearch.run.sandbox.job import JobLimits, Level
 from autoresearch.run.sandbox.probes import probe_sandbox
-from tests.project.making import SHIPPED, bench, learner, now_ms, train
+from tests.project.making import ENVIRONMENT, SHIPPED, bench, learner, now_ms, plain, train
 from tests.walls import best_level
 
 LEVEL = best_level()
@@ -301,6 +301,18 @@ def test_a_component_that_tells_a_run_of_its_own_says_nothing_that_can_not_be(tm
     run = do_project_run(Choices(with_stranger(tmp_path, LIES % place)), "bench", 3, now_ms=now_ms, box=box)
     assert run.data.metrics == {"episodes": 0, "steps": 7, "mean_reward": 1e9}
     assert (len(run.data.curve), run.data.seconds >= 0, run.data.sandbox) == (64, True, LEVEL)
+
+
+@needs_sandbox
+@pytest.mark.parametrize("reward", ["1e999", "-1e999", "1e999 - 1e999"])
+def test_a_reward_that_is_no_finite_number_is_named_in_the_sandbox_too(tmp_path: Path, reward: str) -> None:
+    folder = plain(tmp_path)
+    (folder / "light.py").write_text(ENVIRONMENT.replace("-self.price", reward))
+    with pytest.raises(AutoresearchError, match="a reward of the environment is no finite number"):
+        bench(folder, 1)
+    mark_fetched(load_project(folder), "run1")
+    with pytest.raises(AutoresearchError, match="a reward of the environment is no finite number"):
+        do_project_run(Choices(folder), "bench", 1, now_ms=now_ms, box=box)
 
 
 SCRIPT = """

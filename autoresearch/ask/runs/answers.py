@@ -5,19 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch.ask.node import TaskStatus
-from autoresearch.log.standing.answers import (
-    NOBODY,
-    Answer,
-    Judged,
-    LineageStep,
-    ParticipantView,
-    ProgramView,
-    RunNumbers,
-    RunView,
-)
+from autoresearch.log.standing import answers
 
 
-class RunRow(RunNumbers, frozen=True, kw_only=True):
+class RunRow(answers.RunNumbers, frozen=True, kw_only=True):
     """One run in a table, with its numbers.
 
     ``task`` is the name of its task, ``number`` its place among the runs of that by time, from 1. ``cost_ms`` is the
@@ -57,7 +48,7 @@ class RunRow(RunNumbers, frozen=True, kw_only=True):
     replicate: int = 0
     proposer: str = ""
     device: str = ""
-    participant: ParticipantView = NOBODY
+    participant: answers.ParticipantView = answers.NOBODY
     own: bool = False
     retest: bool = False
     starred: bool = False
@@ -66,7 +57,7 @@ class RunRow(RunNumbers, frozen=True, kw_only=True):
     hidden: bool = False
 
 
-class RunsAnswer(Judged, frozen=True, kw_only=True):
+class RunsAnswer(answers.Judged, frozen=True, kw_only=True):
     """One page of the runs of a task that a filter finds.
 
     ``total`` are all that it finds, ``pages`` the number of pages of ``size`` rows. ``counts`` are runs by mark without
@@ -87,7 +78,7 @@ class RunsAnswer(Judged, frozen=True, kw_only=True):
     hidden: int = 0
 
 
-class ParticipantRunsAnswer(Judged, frozen=True, kw_only=True):
+class ParticipantRunsAnswer(answers.Judged, frozen=True, kw_only=True):
     """The runs of a participant on all tasks: the newest, the best of each task, how many in all, and on what hardware.
 
     The best are those that nothing speaks against, the newest first.
@@ -134,7 +125,7 @@ class ProgressDots(msgspec.Struct, frozen=True, kw_only=True):
     count: list[int] = []
 
 
-class ProgressAnswer(Judged, frozen=True, kw_only=True):
+class ProgressAnswer(answers.Judged, frozen=True, kw_only=True):
     """The chart of a task: steps and marks, dots, failures. ``binned``: there were too many dots to send each.
 
     ``matching`` are the runs that the filter finds, of ``total``.
@@ -150,7 +141,7 @@ class ProgressAnswer(Judged, frozen=True, kw_only=True):
     total: int
 
 
-class ColumnsAnswer(Judged, frozen=True, kw_only=True):
+class ColumnsAnswer(answers.Judged, frozen=True, kw_only=True):
     """The runs of a task as columns, in order of time: ids, marks, values, parents, and the settings asked for.
 
     ``value`` is what verifiers measured, else what its author reported; null where it failed or is compared with no
@@ -177,7 +168,7 @@ class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):
     best_origin: str = ""
 
 
-class RunContextAnswer(Answer, frozen=True, kw_only=True):
+class RunContextAnswer(answers.Answer, frozen=True, kw_only=True):
     """What stands around a run: its row, that of its parent, its best children, the runs of the same program."""
 
     schema: str = "autoresearch.run-context/1"
@@ -200,7 +191,7 @@ class PathStep(msgspec.Struct, frozen=True, kw_only=True):
     branch_runs: list[RunRow] = []
 
 
-class PathAnswer(Answer, frozen=True, kw_only=True):
+class PathAnswer(answers.Answer, frozen=True, kw_only=True):
     """The way from the baseline to a run, with branches. ``left_out`` are steps that changed least and are not told."""
 
     schema: str = "autoresearch.path/1"
@@ -212,12 +203,12 @@ class PathAnswer(Answer, frozen=True, kw_only=True):
 class RunnerView(msgspec.Struct, frozen=True, kw_only=True):
     """A participant with its runs on a task, for a filter: how many, and on which kinds of hardware."""
 
-    participant: ParticipantView = NOBODY
+    participant: answers.ParticipantView = answers.NOBODY
     runs: int
     devices: list[str] = []
 
 
-class RunnersAnswer(Answer, frozen=True, kw_only=True):
+class RunnersAnswer(answers.Answer, frozen=True, kw_only=True):
     """What runs of a task can be chosen by: the participants, those with the most runs first; settings that changed."""
 
     schema: str = "autoresearch.runners/1"
@@ -225,7 +216,7 @@ class RunnersAnswer(Answer, frozen=True, kw_only=True):
     settings: list[str] = []
 
 
-class DiffAnswer(Answer, frozen=True, kw_only=True):
+class DiffAnswer(answers.Answer, frozen=True, kw_only=True):
     """The change from one run's source to another's: a unified diff, and the constants that differ.
 
     ``old_numbers`` and ``new_numbers`` are those of the two runs; ``is_parent``: the gain of the new one is against the
@@ -236,15 +227,15 @@ class DiffAnswer(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.diff/1"
     old: str
     new: str
-    old_numbers: RunNumbers
-    new_numbers: RunNumbers
+    old_numbers: answers.RunNumbers
+    new_numbers: answers.RunNumbers
     is_parent: bool = False
     episodes: list[float] = []
     change: dict[str, list[object]] = {}
     diff: str = ""
 
 
-class TasksAnswer(Judged, frozen=True, kw_only=True):
+class TasksAnswer(answers.Judged, frozen=True, kw_only=True):
     """The published tasks that are not archived here, or all. ``hidden``: so many more are hidden here."""
 
     schema: str = "autoresearch.tasks/1"
@@ -267,7 +258,7 @@ class SizeView(msgspec.Struct, frozen=True, kw_only=True):
     best: float | None = None
 
 
-class BestAnswer(Judged, frozen=True, kw_only=True):
+class BestAnswer(answers.Judged, frozen=True, kw_only=True):
     """The best confirmed program of a task, and beside it the best provisional and the best reported one.
 
     ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
@@ -277,11 +268,11 @@ class BestAnswer(Judged, frozen=True, kw_only=True):
 
     schema: str = "autoresearch.best/1"
     task: TaskStatus
-    confirmed: ProgramView | None = None
-    provisional: ProgramView | None = None
-    reported: ProgramView | None = None
-    demoted: ProgramView | None = None
-    run: RunView | None = None
+    confirmed: answers.ProgramView | None = None
+    provisional: answers.ProgramView | None = None
+    reported: answers.ProgramView | None = None
+    demoted: answers.ProgramView | None = None
+    run: answers.RunView | None = None
     note: str = ""
     other_tasks: list[str] = []
     sizes: list[SizeView] = []
@@ -294,7 +285,7 @@ class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
     value: float
 
 
-class TopAnswer(Judged, frozen=True, kw_only=True):
+class TopAnswer(answers.Judged, frozen=True, kw_only=True):
     """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks.
 
     ``hardware`` is the kind whose numbers are compared where the budget is wall-clock time; empty where all are.
@@ -304,7 +295,7 @@ class TopAnswer(Judged, frozen=True, kw_only=True):
 
     schema: str = "autoresearch.top/1"
     task: TaskStatus
-    programs: list[ProgramView]
+    programs: list[answers.ProgramView]
     note: str = ""
     other_tasks: list[str] = []
     hardware: str = ""
@@ -312,7 +303,7 @@ class TopAnswer(Judged, frozen=True, kw_only=True):
     hidden: int = 0
 
 
-class ComponentTopAnswer(Judged, frozen=True, kw_only=True):
+class ComponentTopAnswer(answers.Judged, frozen=True, kw_only=True):
     """The agents that use a component: of each environment's leaderboard its rows, which keep their places.
 
     ``unknown`` counts agents whose programs are not on this machine: nobody here knows what they use.
@@ -324,12 +315,12 @@ class ComponentTopAnswer(Judged, frozen=True, kw_only=True):
     unknown: int = 0
 
 
-class LineageAnswer(Judged, frozen=True, kw_only=True):
+class LineageAnswer(answers.Judged, frozen=True, kw_only=True):
     """The path from the baseline to a run."""
 
     schema: str = "autoresearch.lineage/1"
     task: TaskStatus | None = None
-    steps: list[LineageStep]
+    steps: list[answers.LineageStep]
 
 
 class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -373,7 +364,7 @@ class EffectView(msgspec.Struct, frozen=True, kw_only=True):
     failed_as: str = ""
 
 
-class EffectsAnswer(Judged, frozen=True, kw_only=True):
+class EffectsAnswer(answers.Judged, frozen=True, kw_only=True):
     """What each setting of a task did to its ``metric``, the surest improvement first. ``task`` is its name."""
 
     schema: str = "autoresearch.effects/2"
@@ -382,7 +373,7 @@ class EffectsAnswer(Judged, frozen=True, kw_only=True):
     effects: list[EffectView]
 
 
-class SinceAnswer(Judged, frozen=True, kw_only=True):
+class SinceAnswer(answers.Judged, frozen=True, kw_only=True):
     """What happened on a task from ``since_ms`` on, with ``sentence`` to say it.
 
     ``participants`` counts those with runs. ``confirmed`` to ``failed`` are of these ``runs``. ``best_before`` and

@@ -80,16 +80,23 @@ def verification_needs(
     log: Log, task: bytes, device: bytes | None, seed: bytes | None, now_ms: int
 ) -> list[VerificationNeed]:
     """The runs of a task that wait for verifiers, the most urgent first; with ``seed`` those that the device audits."""
+    auditor = None if device is None or seed is None else _Auditor(device, seed, now_ms)
     return [
         need
         for run_id in dict.fromkeys(_candidates(log, task, seed))
-        for need in _needs_of(log, log.records.get(run_id), device, seed, now_ms)
+        for need in _needs_of(log, log.records.get(run_id), auditor)
     ]
 
 
-def _needs_of(
-    log: Log, run: Record, device: bytes | None, seed: bytes | None, now_ms: int
-) -> Iterator[VerificationNeed]:
+class _Auditor(NamedTuple):
+    """A device with the seed of its key, and when it asks."""
+
+    device: bytes
+    seed: bytes
+    now_ms: int
+
+
+def _needs_of(log: Log, run: Record, auditor: _Auditor | None) -> Iterator[VerificationNeed]:
     author = roster_of(log).voter(run.author, run.time).voter
     reports = [report for _, report in counted_reports(log, run)]
     for stage, number in _wanted(log, run, reports):
@@ -97,8 +104,8 @@ def _needs_of(
         reporters = {report.voter for report in of_round if report.attested and not report.obstacle}
         waiting = pending(log, run, stage, number)
         part = None
-        if device is not None and seed is not None:
-            part = _part(log, run, device, seed, now_ms, (stage, number), reporters, waiting)
+        if auditor is not None:
+            part = _part(log, run, auditor, (stage, number), reporters, waiting)
         count = needed(log, run, stage)
         yield VerificationNeed(run.id, stage, number, len(reporters - {author}), len(waiting), count, part)
 
@@ -106,14 +113,13 @@ def _needs_of(
 def _part(
     log: Log,
     run: Record,
-    device: bytes,
-    seed: bytes,
-    now_ms: int,
+    auditor: _Auditor,
     question: tuple[str, int],
     reporters: Set[bytes],
     waiting: Mapping[bytes, int],
 ) -> VerifierPart:
     """What a device has to do with a stage of a run that waits for verifiers."""
+    device, seed, now_ms = auditor
     me, author = roster_of(log).voter(device, now_ms).voter, roster_of(log).voter(run.author, run.time).voter
     if me == author or device == run.author:
         return VerifierPart.OWN

@@ -10,21 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
+from autoresearch.judging import states
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
-from autoresearch.judging.states import (
-    CONFIRMING_VOTERS,
-    ERROR,
-    EVALUATE,
-    REPLICATE,
-    ROUNDS,
-    UNAVAILABLE,
-    Judgement,
-    Lineage,
-    Report,
-    Terms,
-    in_time,
-    judge,
-)
 from autoresearch.judging.statistics import (
     PAIRS,
     STANDARD_ERROR,
@@ -48,10 +35,10 @@ MINIMUM_EFFECT_NOISES = 0.5
 # Hardly any honest pairs are so many standard deviations of one run from the median of all verifiers.
 _APART_NOISES = 4.0
 # The judgement of a run without verifications.
-_UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
+_UNHEARD = states.Judgement(RunState.REPORTED, None, None, 0, 0)
 
 
-def judgement(log: Tables, run_id: bytes) -> Judgement:
+def judgement(log: Tables, run_id: bytes) -> states.Judgement:
     """What is judged of a run, by its row: its state, and what others measured. Raises NotFound."""
     judged = find_judgement(log, run_id)
     if judged is None:
@@ -60,32 +47,32 @@ def judgement(log: Tables, run_id: bytes) -> Judgement:
     return judged
 
 
-def find_judgement(log: Tables, run_id: bytes) -> Judgement | None:
+def find_judgement(log: Tables, run_id: bytes) -> states.Judgement | None:
     """The same; None where there is no such run here."""
     return log.standings.of([run_id]).get(run_id)
 
 
-def judgements(log: Tables, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
+def judgements(log: Tables, runs: Iterable[bytes]) -> dict[bytes, states.Judgement]:
     """What is judged of several runs that are here."""
     by_run = dict.fromkeys(runs, _UNHEARD)
     return by_run | log.standings.of(by_run)
 
 
-def judge_now(log: Tables, run: Record) -> Judgement:
+def judge_now(log: Tables, run: Record) -> states.Judgement:
     """The judgement of a run, from the reports on it."""
     return judge_reports(log, run, [report for _, report in counted_reports(log, run)])
 
 
-def judge_reports(log: Tables, run: Record, reports: Sequence[Report]) -> Judgement:
+def judge_reports(log: Tables, run: Record, reports: Sequence[states.Report]) -> states.Judgement:
     """The judgement of a run, if these were all the reports on it."""
     body = run.body
     assert isinstance(body, Run)
     rules = log.tasks.rules(body.task)
     noise = rules.noise if rules else 0.0
     author = roster_of(log).voter(run.author, run.time).voter
-    judged = judge(
+    judged = states.judge(
         reports,
-        Terms(
+        states.Terms(
             voters_at(log, run) if reports else 0,  # counting them all takes its time
             network_rules(log.network),
             noise,
@@ -95,7 +82,7 @@ def judge_reports(log: Tables, run: Record, reports: Sequence[Report]) -> Judgem
         ),
         author=author,
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
-        lineage=Lineage(
+        lineage=states.Lineage(
             claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
             parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
             as_parent=_as_parent(log, run),
@@ -127,9 +114,9 @@ def _number_of_parent(log: Tables, run: Run, rules: TaskRules | None) -> float |
         return None
     if is_state_only(parent.body):
         return None  # its number says what it learned elsewhere, not what its program learns in a pair
-    judged = judge(
+    judged = states.judge(
         [report for _, report in counted_reports(log, parent)],
-        Terms(voters_at(log, parent), network_rules(log.network), rules.noise if rules else 0.0),
+        states.Terms(voters_at(log, parent), network_rules(log.network), rules.noise if rules else 0.0),
         author=roster_of(log).voter(parent.author, parent.time).voter,
         minimum_effect=0.0,
     )
@@ -189,7 +176,7 @@ def is_counted(log: Tables, run: Record, device: bytes, time_ms: int, *, seq: in
 
 def needed(log: Tables, run: Record, stage: str) -> int:
     """How many verifiers must have committed before one of them reveals."""
-    quorum = network_rules(log.network).quorum if stage == EVALUATE else CONFIRMING_VOTERS
+    quorum = network_rules(log.network).quorum if stage == states.EVALUATE else states.CONFIRMING_VOTERS
     return min(quorum, max(voters_at(log, run) - 1, 1))
 
 
@@ -197,7 +184,7 @@ def pending(log: Tables, run: Record, stage: str, number: int) -> dict[bytes, in
     """The voters that committed on a run and have not revealed, with the time of their first commitment."""
     voter, question = roster_of(log).voter, (stage, number)
     rows = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == question]
-    done = {voter(row.author, row.time).voter for row in rows if row.verdict not in (ERROR, UNAVAILABLE)}
+    done = {voter(row.author, row.time).voter for row in rows if row.verdict not in (states.ERROR, states.UNAVAILABLE)}
     waiting: dict[bytes, int] = {}
     for row in committed(log, run, stage, number):  # the oldest first: a second commitment does not prolong the wait
         waiting.setdefault(voter(row.author, row.time).voter, row.time)
@@ -218,19 +205,19 @@ def committed(log: Tables, run: Record, stage: str, number: int) -> list[Commitm
     ]
 
 
-def counted_reports(log: Tables, run: Record) -> Sequence[tuple[Record, Report]]:
+def counted_reports(log: Tables, run: Record) -> Sequence[tuple[Record, states.Report]]:
     """The verifications of a run with valid proofs and commitments, as reports that tell which are attested."""
     return cached(log, ("reports", run.id), lambda: list(_reports(log, run)))
 
 
-def first_words(log: Tables, run: Record) -> list[tuple[Record, Report]]:
+def first_words(log: Tables, run: Record) -> list[tuple[Record, states.Report]]:
     """The verifications that were asked for, the oldest first: of other voters, one for each stage and round.
 
     Round 1 is asked for where an evaluation of round 0 did not come to the reported value. A second verification of
     one voter, by another device or record, does not count again.
     """
     author = roster_of(log).voter(run.author, run.time).voter
-    first: dict[tuple[bytes, str, int], tuple[Record, Report]] = {}
+    first: dict[tuple[bytes, str, int], tuple[Record, states.Report]] = {}
     for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
         if report.attested and report.voter != author and report.measured:
             first.setdefault((report.voter, report.stage, report.round), (record, report))
@@ -243,12 +230,12 @@ def count_verifications(log: Tables, run: Record, state: RunState) -> Iterator[C
     body, first = run.body, first_words(log, run)
     assert isinstance(body, Run)
     reports, rules = [report for _, report in first], log.tasks.rules(body.task)
-    timely = in_time(reports, min(network_rules(log.network).quorum, max(voters_at(log, run) - 1, 1)))
-    apart = _apart([report for report in reports if report.stage == REPLICATE], rules.noise if rules else 0.0)
+    timely = states.in_time(reports, min(network_rules(log.network).quorum, max(voters_at(log, run) - 1, 1)))
+    apart = _apart([report for report in reports if report.stage == states.REPLICATE], rules.noise if rules else 0.0)
     for record, report in first:
         assert isinstance(record.body, Verification)
         # Pairs say nothing about the reported value. Who may have repeated others earns nothing when it was right.
-        is_silent = report.stage == REPLICATE and (state is RunState.REFUTED or report.voter in apart)
+        is_silent = report.stage == states.REPLICATE and (state is RunState.REFUTED or report.voter in apart)
         is_late = report.passed == (state in UPHELD) and report not in timely
         most_ms = record.time - run.time + log.network.ahead_ms
         yield CountedVerification(
@@ -263,21 +250,21 @@ def count_verifications(log: Tables, run: Record, state: RunState) -> Iterator[C
         )
 
 
-def _apart(pairs: Sequence[Report], noise: float) -> set[bytes]:
+def _apart(pairs: Sequence[states.Report], noise: float) -> set[bytes]:
     """The voters that found another improvement than most: neither right nor wrong, since machines differ."""
     means = {report.voter: fmean(report.improvements) for report in pairs}
     middle = median(means.values()) if means else 0.0
     return {voter for voter, mean in means.items() if abs(mean - middle) > _APART_NOISES * noise > 0}
 
 
-def _reports(log: Tables, run: Record) -> Iterator[tuple[Record, Report]]:
-    evaluations = list(_reports_of(log, run, EVALUATE, run.time))
+def _reports(log: Tables, run: Record) -> Iterator[tuple[Record, states.Report]]:
+    evaluations = list(_reports_of(log, run, states.EVALUATE, run.time))
     yield from evaluations
     asked_ms = _pairs_asked_ms(log, run, [report for _, report in evaluations])
-    yield from _reports_of(log, run, REPLICATE, asked_ms)
+    yield from _reports_of(log, run, states.REPLICATE, asked_ms)
 
 
-def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, Report]]:
+def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, states.Report]]:
     body = run.body
     assert isinstance(body, Run)
     roster, commitments = roster_of(log), committed_by(log.verifications.commitments(run.id))
@@ -286,7 +273,7 @@ def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator
     stalled_ms: dict[int, int] = {}
     for row in log.verifications.of(run.id):
         output = row.output
-        if output is None or row.stage != stage or row.round >= ROUNDS[stage]:
+        if output is None or row.stage != stage or row.round >= states.ROUNDS[stage]:
             continue  # no such round is asked for
         record = log.records.get(row.id)
         check = record.body
@@ -294,14 +281,14 @@ def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator
         committee = _Committee(check.round, asked_ms, stalled_ms.get(check.round))
         if not _is_drawn(log, run, record.author, record.time, output, committee):
             continue
-        obstacle = check.verdict if check.verdict in (ERROR, UNAVAILABLE) else ""
+        obstacle = check.verdict if check.verdict in (states.ERROR, states.UNAVAILABLE) else ""
         # An obstacle reveals nothing that others could repeat, so nobody has to commit to it.
         committed = b"" if obstacle else commitment_of(record, commitments)
         if committed is None:
             continue
         if list(check.seeds) != seeds(output, len(check.seeds)):
             continue
-        report = Report(
+        report = states.Report(
             roster.voter(record.author, record.time).voter,
             is_counted(log, run, record.author, record.time, seq=record.seq),
             (record.time, record.id),
@@ -311,7 +298,7 @@ def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator
             links=record.links,
             obstacle=obstacle,
         )
-        if obstacle == UNAVAILABLE and report.attested and report.voter != author:
+        if obstacle == states.UNAVAILABLE and report.attested and report.voter != author:
             lacking[check.round].add(report.voter)
             if len(lacking[check.round]) >= awaited:
                 stalled_ms.setdefault(check.round, record.time)
@@ -320,11 +307,11 @@ def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator
             yield record, measured
 
 
-def _with_numbers(log: Tables, run: Run, check: Verification, report: Report) -> Report | None:
+def _with_numbers(log: Tables, run: Run, check: Verification, report: states.Report) -> states.Report | None:
     """The report with the verifier's numbers; None where these say nothing about the run."""
-    if report.obstacle or (check.stage == REPLICATE and check.verdict == "fail"):
+    if report.obstacle or (check.stage == states.REPLICATE and check.verdict == "fail"):
         return report._replace(passed=False, measured=False)
-    if check.stage == EVALUATE:
+    if check.stage == states.EVALUATE:
         if is_pairs_only(log, run) and not is_same_hardware(run, check.device):
             return None  # a value on other hardware cannot be compared
         passed = bears_out(log, run, check)
@@ -439,19 +426,19 @@ def _evaluation(log: Tables, task: bytes) -> Mapping[object, object]:
     return evaluation if isinstance(evaluation, Mapping) else {}
 
 
-def evaluated_ms(log: Tables, run: Record, reports: Iterable[Report], number: int) -> list[int]:
+def evaluated_ms(log: Tables, run: Record, reports: Iterable[states.Report], number: int) -> list[int]:
     """When each other voter first revealed an evaluation of a run in a round, in order."""
     author = roster_of(log).voter(run.author, run.time).voter
     first: dict[bytes, int] = {}
     for report in reports:
         if not report.measured:
             continue
-        if (report.stage, report.round, report.attested) == (EVALUATE, number, True) and report.voter != author:
+        if (report.stage, report.round, report.attested) == (states.EVALUATE, number, True) and report.voter != author:
             first[report.voter] = min(report.order[0], first.get(report.voter, report.order[0]))
     return sorted(first.values())
 
 
-def _pairs_asked_ms(log: Tables, run: Record, reports: Iterable[Report]) -> int:
+def _pairs_asked_ms(log: Tables, run: Record, reports: Iterable[states.Report]) -> int:
     """The time from which the committee for pairs waits: when a quorum had evaluated the run.
 
     The run's own time is its author's statement. A quorum may come first in round 0 or in round 1; the earlier one
@@ -461,8 +448,8 @@ def _pairs_asked_ms(log: Tables, run: Record, reports: Iterable[Report]) -> int:
     assert isinstance(body, Run)
     if is_pairs_only(log, body):
         return run.time
-    reports, quorum = list(reports), needed(log, run, EVALUATE)
-    rounds = [evaluated_ms(log, run, reports, number) for number in range(ROUNDS[EVALUATE])]
+    reports, quorum = list(reports), needed(log, run, states.EVALUATE)
+    rounds = [evaluated_ms(log, run, reports, number) for number in range(states.ROUNDS[states.EVALUATE])]
     return min((times_ms[quorum - 1] for times_ms in rounds if len(times_ms) >= quorum), default=run.time)
 
 
@@ -485,7 +472,7 @@ def _committee(log: Tables, run: Record, stage: str, number: int) -> _Committee:
 
 def _asked_ms(log: Tables, run: Record, stage: str) -> int:
     """The time from which the committee of a stage waits."""
-    if stage != REPLICATE:
+    if stage != states.REPLICATE:
         return run.time
     return _pairs_asked_ms(log, run, [report for _, report in counted_reports(log, run)])
 
@@ -498,7 +485,7 @@ def _stalled_ms(log: Tables, run: Record, stage: str, number: int) -> int | None
         is_counted = (report.stage, report.round, report.obstacle, report.attested) == (
             stage,
             number,
-            UNAVAILABLE,
+            states.UNAVAILABLE,
             True,
         )
         if is_counted and report.voter != author:

@@ -18,20 +18,10 @@ from typing import Any
 
 from autoresearch.errors import AutoresearchError, BadMessage, UsageError
 from autoresearch.link import LinkEnded, keep_link, start_linked
+from autoresearch.project.child import messages
 from autoresearch.project.child.actors import Acting, Learning
 from autoresearch.project.child.child import go_on, keep_learned
 from autoresearch.project.child.members import OWNER, ComponentFailed, Members, failed, use
-from autoresearch.project.child.messages import (
-    Conversation,
-    Message,
-    OrderDone,
-    RunOrder,
-    Served,
-    ServeOrder,
-    ServiceStarted,
-    decode_order,
-    encode_line,
-)
 from autoresearch.project.child.recording import Recorder, Tally, takes_seed
 from autoresearch.project.model import AGENT, Project
 from autoresearch.services import ActionServer, GymEnvServer, InferenceServer, TrainerServer
@@ -43,7 +33,7 @@ from autoresearch.text import one_line
 class Calls:
     """One side. ``find`` gives this side's component of a type and name; it may raise NotFound."""
 
-    def __init__(self, talk: Conversation, find: Callable[[str, str], Any]) -> None:
+    def __init__(self, talk: messages.Conversation, find: Callable[[str, str], Any]) -> None:
         self.talk = talk
         self._find = find
 
@@ -184,9 +174,9 @@ def started_apart(
     ``find`` gives the components that it asks for.
     """
     _, descriptor = start_linked([executable, "-P", "-c", _START, str(_ROOT)])
-    calls = Calls(Conversation(descriptor, descriptor), find)
-    order = RunOrder(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
-    calls.talk.send([encode_line(order), *owner])
+    calls = Calls(messages.Conversation(descriptor, descriptor), find)
+    order = messages.RunOrder(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
+    calls.talk.send([messages.encode_line(order), *owner])
     return RemoteComponent(calls, *owner)
 
 
@@ -196,9 +186,9 @@ def main(descriptor: int) -> None:
     from autoresearch.project import acr
 
     sys.modules["acr"] = acr
-    talk = Conversation(descriptor, descriptor)
+    talk = messages.Conversation(descriptor, descriptor)
     word, kind, name = talk.receive()
-    order = decode_order(word)
+    order = messages.decode_order(word)
     sys.path.append(str(order.project.folder))
     members = _Apart(order.project, order.seed, (kind, name))
     members.calls = Calls(talk, members.get)
@@ -247,7 +237,7 @@ class ComponentHost:
         AutoresearchError: the component is missing, wrong, or raised an error; or its address is refused.
     """
 
-    def __init__(self, order: ServeOrder) -> None:
+    def __init__(self, order: messages.ServeOrder) -> None:
         self._order = order
         self._members = Members(order.project, made=self._made, isolated=order.isolated)
         use(self._members)
@@ -263,7 +253,7 @@ class ComponentHost:
         self._learning: Learning | None = None
         self._server = self._made_server(component, keys)
 
-    def serve(self, tell: Callable[[Message], None], stop: threading.Event) -> None:
+    def serve(self, tell: Callable[[messages.Message], None], stop: threading.Event) -> None:
         """Answer until it is told to stop, then write what a trainer has learned.
 
         Raises:
@@ -272,7 +262,7 @@ class ComponentHost:
         began = told_at = time.monotonic()
         self._server.start(threaded=True)
         try:
-            tell(ServiceStarted(self._server.port))
+            tell(messages.ServiceStarted(self._server.port))
             reported = 0
             while not stop.wait(self._learning.pause_s if self._learning else TELL_SECONDS):
                 if self._learning:
@@ -281,7 +271,7 @@ class ComponentHost:
                 requests = counts.answered + counts.failed
                 if requests != reported and time.monotonic() - told_at >= TELL_SECONDS:
                     reported, told_at = requests, time.monotonic()
-                    tell(Served(requests))
+                    tell(messages.Served(requests))
         finally:
             self._server.stop()
         if self._learning:
@@ -290,8 +280,8 @@ class ComponentHost:
         metrics = self._learning.metrics() if self._learning else {}
         used = sorted(".".join(key) if key[0] != AGENT else AGENT for key in self._members.built)
         counts = self._server.counts
-        tell(Served(counts.answered + counts.failed))
-        tell(OrderDone(metrics, [], time.monotonic() - began, used))
+        tell(messages.Served(counts.answered + counts.failed))
+        tell(messages.OrderDone(metrics, [], time.monotonic() - began, used))
 
     def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
         go_on(Path(self._order.learned) if self._order.learned else None, kind, name, component)

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,8 @@ import numpy as np
 from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.link import Link, keep_link
 from autoresearch.project import acr
+from autoresearch.project.child import messages
 from autoresearch.project.child.members import Members, failed, use
-from autoresearch.project.child.messages import (
-    ActOrder,
-    AnyOrder,
-    ComponentChecked,
-    OrderDone,
-    OrderFailed,
-    RunFigures,
-    RunOrder,
-    ServeOrder,
-    StopOrder,
-)
 from autoresearch.project.child.recording import FIGURE_SECONDS, Recorder, Stopped, Tally, compared_rewards, figures_of
 from autoresearch.project.components.finding import missing_methods
 from autoresearch.project.interfaces import Agent
@@ -50,7 +40,9 @@ _MOST_IDLE = 10_000
 class ProjectSession:
     """One run: its components, what it counted, and whether it is asked to end."""
 
-    def __init__(self, order: RunOrder, tell: Callable[[RunFigures], None], stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self, order: messages.RunOrder, tell: Callable[[messages.RunFigures], None], stopping: Callable[[], bool]
+    ) -> None:
         self._order = order
         self._tell = tell
         self._stopping = stopping
@@ -62,7 +54,7 @@ class ProjectSession:
         random.seed(order.seed)
         np.random.seed(order.seed % 2**32)
 
-    def run(self) -> OrderDone:
+    def run(self) -> messages.OrderDone:
         """Train or benchmark. What was learned is written when it ends, also when it was stopped.
 
         Raises:
@@ -84,13 +76,14 @@ class ProjectSession:
             stopped = True
         seconds = time.monotonic() - self._began
         changed = order.mode == "bench" and before != self._state_of_policy()
+        _check_finite(self._tally.rewards)
         metrics = self._tally.metrics()
         if order.mode == "bench" and not stopped and "environment" in order.project.components:
             inner = self.members.default("environment").inner
             metrics |= guarded("environment", partial(compared_rewards, inner, order.seed))
         if order.mode == "train" or order.project.learns_on_run:
             keep_learned(self.members, Path(order.out))
-        return OrderDone(
+        return messages.OrderDone(
             metrics,
             self._tally.curve(),
             seconds,
@@ -201,61 +194,78 @@ def go_on(learned: Path | None, kind: str, name: str, component: Any) -> None:  
         raise AutoresearchError(f"{key} can't go on from what it learned before: {failure}", hint=hint) from error
 
 
-def checked(order: RunOrder) -> list[ComponentChecked]:
+def checked(order: messages.RunOrder) -> list[messages.ComponentChecked]:
     """Build each component and compare it with its interface; an error that one raises is told of that one."""
     members = Members(order.project, seed=order.seed, isolated=order.isolated)
     use(members)
-    results: list[ComponentChecked] = []
+    results: list[messages.ComponentChecked] = []
     for component in order.project.all():
         try:
             built = members.get(component.type, component.name)
         except AutoresearchError as error:
-            results.append(ComponentChecked(component.key, [], str(error), error.hint))
+            results.append(messages.ComponentChecked(component.key, [], str(error), error.hint))
         else:
             inner = built.inner if isinstance(built, Recorder) else built
-            results.append(ComponentChecked(component.key, missing_methods(component.type, inner)))
+            results.append(messages.ComponentChecked(component.key, missing_methods(component.type, inner)))
     return results
+
+
+def do_order(
+    order: messages.RunOrder, tell: Callable[[messages.RunFigures], None], stopping: Callable[[], bool]
+) -> Sequence[messages.OrderDone | messages.ComponentChecked]:
+    """Do a run, or a check. Raises AutoresearchError where a component is missing, wrong, or raised an error."""
+    if not order.episodes:
+        return checked(order)
+    done = ProjectSession(order, tell, stopping).run()
+    _check_finite(done.metrics.values())
+    return [done]
+
+
+def _check_finite(numbers: Iterable[float]) -> None:
+    if not all(map(math.isfinite, numbers)):
+        raise AutoresearchError("a reward of the environment is no finite number", hint="see its step()")
+
+
+def failure_message(error: Exception) -> messages.OrderFailed:
+    """An error as it is told to who ordered the run; the log has its traceback."""
+    traceback.print_exception(error)
+    if isinstance(error, AutoresearchError):
+        return messages.OrderFailed(str(error), error.hint, error.exit_status)
+    return messages.OrderFailed(f"{type(error).__name__}: {error}", "", 1)
 
 
 def main(descriptor: int) -> None:
     """Do what the first message asks for; a further one asks to stop, the end of the link to leave at once."""
-    link: Link[AnyOrder | StopOrder] = Link(keep_link(descriptor), descriptor, AnyOrder | StopOrder)
+    link: Link[messages.AnyOrder | messages.StopOrder] = Link(
+        keep_link(descriptor), descriptor, messages.AnyOrder | messages.StopOrder
+    )
     order, tell = link.receive(), link.send
-    assert not isinstance(order, StopOrder)
+    assert not isinstance(order, messages.StopOrder)
     os.chdir(order.project.folder)
     sys.path.append(str(order.project.folder))
     sys.modules["acr"] = acr
     stop = threading.Event()
     threading.Thread(target=_listen, args=(link, stop), daemon=True).start()
     try:
-        if isinstance(order, ServeOrder):
+        if isinstance(order, messages.ServeOrder):
             from autoresearch.project.child.apart import ComponentHost  # with ZeroMQ, which runs do without
 
             ComponentHost(order).serve(tell, stop)
-        elif isinstance(order, ActOrder):
+        elif isinstance(order, messages.ActOrder):
             from autoresearch.project.child.actors import Actor
 
             Actor(order).act(tell, stop)
-        elif order.episodes:
-            done = ProjectSession(order, tell, stop.is_set).run()
-            if not all(map(math.isfinite, done.metrics.values())):
-                raise AutoresearchError("a reward of the environment is no finite number", hint="see its step()")
-            tell(done)
         else:
-            for message in checked(order):
+            for message in do_order(order, tell, stop.is_set):
                 tell(message)
-    except AutoresearchError as error:
-        traceback.print_exc()
-        tell(OrderFailed(str(error), error.hint, error.exit_status))
     except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
-        traceback.print_exc()
-        tell(OrderFailed(f"{type(error).__name__}: {error}", "", 1))
+        tell(failure_message(error))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # a component's own threads must not hold it
 
 
-def _listen(link: Link[AnyOrder | StopOrder], stop: threading.Event) -> None:
+def _listen(link: Link[messages.AnyOrder | messages.StopOrder], stop: threading.Event) -> None:
     for _ in link:
         stop.set()
     os._exit(1)

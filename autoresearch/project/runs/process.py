@@ -37,7 +37,7 @@ from autoresearch.project.child.messages import (
     unmarked,
 )
 from autoresearch.project.child.recording import METRICS
-from autoresearch.project.components.trusting import is_fetched
+from autoresearch.project.components.trusting import foreign_components, is_fetched
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import Component, Project
 from autoresearch.record.kinds import AMOUNT_MAX, NUMBER_MAX
@@ -282,22 +282,17 @@ def box_here() -> Box:
     return Box(detect_level()[0])
 
 
-def do_boxed_run(
+def run_boxed(
     order: RunOrder,
     box: Box,
     log: Path,
-    on_figures: Callable[[RunFigures], None],
-    *,
-    others: Sequence[str],
     python: Interpreter | None = None,
-) -> OrderDone:
-    """Do a run in the sandbox, with another Python if one is given.
+    on_figures: Callable[[RunFigures], None] = lambda _figures: None,
+) -> Sequence[Message]:
+    """What a project tells of a run or a check in the sandbox, with another Python if one is given.
 
-    Ctrl-C asks it to stop and keep what it learned; a second one kills it.
-
-    What it learned is left in the order's ``out``.
-
-    ``others`` are the components that other participants wrote, for the sentence where there is no sandbox.
+    Of a run there is one ``OrderDone``, and what it learned is left in the order's ``out``; of a check there is one
+    ``ComponentChecked`` for each component. Ctrl-C asks a run to stop and keep what it learned; a second one kills it.
 
     Raises:
         Refused: there is no sandbox here, or the project can't be shown to it.
@@ -305,6 +300,14 @@ def do_boxed_run(
         DamagedState: what it left is no learned state.
         AutoresearchError: a component is missing or wrong, raised an error, or went over a limit.
     """
+    if box.level < max(box.least, Level.LANDLOCK):
+        others = foreign_components(order.project)
+        wrote = "another participant wrote" if len(others) == 1 else "other participants wrote"
+        cause, remedy = find_obstacle()
+        raise Refused(
+            f"{wrote} {', '.join(others[:3])}, and this machine has no sandbox that holds: {cause}",
+            hint=f"{remedy}; or read the code and use --trust",
+        )
     began = time.monotonic()
 
     def tell(step: RunProgress) -> None:
@@ -312,43 +315,36 @@ def do_boxed_run(
         on_figures(RunFigures(episodes, step.step, time.monotonic() - began, step.reward))
 
     with scratch_folder() as scratch:
-        messages, outcome = _executed(order, box, log, scratch.folder, tell, others, python)
+        outcome, stopped = _executed(order, box, scratch.folder, python, tell)
+        messages, rest = unmarked(outcome.log)
+        log.write_bytes(rest)
+        if outcome.status is RunStatus.CANCELLED:
+            late = f"the run was stopped: it did not end within {GRACE_SECONDS:g} s, so nothing is kept"
+            raise RunStopped(late if order.episodes else "the check was stopped", hint=f"see {log}")
+        if outcome.status is RunStatus.OK and messages and isinstance(failure := messages[-1], OrderFailed):
+            raise failure_of(failure, log)
+        if not order.episodes:
+            checks = [each for each in messages if isinstance(each, ComponentChecked)]
+            if {each.key for each in checks} != {each.key for each in order.project.all()}:
+                raise _ended(outcome, log)
+            return checks
         done = next((each for each in reversed(messages) if isinstance(each, OrderDone)), None)
         if done is None or outcome.checkpoint is None:
             raise _ended(outcome, log)
-        left = outcome.checkpoint.replace(scratch.folder / LEARNED)
-        unpack_learned(left, Path(order.out))
-    return _plausible(done, time.monotonic() - began)
-
-
-def check_boxed(
-    order: RunOrder, box: Box, log: Path, *, others: Sequence[str], python: Interpreter | None = None
-) -> list[ComponentChecked]:
-    """Load every component of a project in the sandbox. Raises as ``do_boxed_run`` does."""
-    with scratch_folder() as scratch:
-        messages, outcome = _executed(order, box, log, scratch.folder, lambda _: None, others, python)
-    checks = [each for each in messages if isinstance(each, ComponentChecked)]
-    if {each.key for each in checks} != {each.key for each in order.project.all()}:
-        raise _ended(outcome, log)
-    return checks
+        unpack_learned(outcome.checkpoint.replace(scratch.folder / LEARNED), Path(order.out))
+    # A run says that it was stopped only where somebody did.
+    done = msgspec.structs.replace(done, stopped=done.stopped and stopped)
+    return [_plausible(done, time.monotonic() - began)]
 
 
 def _executed(
     order: RunOrder,
     box: Box,
-    log: Path,
     scratch: Path,
-    on_progress: Callable[[RunProgress], None],
-    others: Sequence[str],
     python: Interpreter | None,
-) -> tuple[list[Message], JobOutcome]:
-    if box.level < max(box.least, Level.LANDLOCK):
-        wrote = "another participant wrote" if len(others) == 1 else "other participants wrote"
-        cause, remedy = find_obstacle()
-        raise Refused(
-            f"{wrote} {', '.join(others[:3])}, and this machine has no sandbox that holds: {cause}",
-            hint=f"{remedy}; or read the code and use --trust",
-        )
+    on_progress: Callable[[RunProgress], None],
+) -> tuple[JobOutcome, bool]:
+    """How the job ended, and whether a person asked it to."""
     code, project = packed_code(order.project, box.secrets, within=is_fetched(order.project))
     files = {
         "project.zip": code,
@@ -388,23 +384,7 @@ def _executed(
         finally:
             ours.close()
             theirs.close()
-    messages, rest = unmarked(outcome.log)
-    log.write_bytes(rest)
-    if outcome.status is RunStatus.CANCELLED:
-        late = f"the run was stopped: it did not end within {GRACE_SECONDS:g} s, so nothing is kept"
-        raise RunStopped(late if order.episodes else "the check was stopped", hint=f"see {log}")
-    if outcome.status is RunStatus.OK and messages and isinstance(failure := messages[-1], OrderFailed):
-        raise failure_of(failure, log)
-    return [_unless(each, stopped=bool(asked_at)) for each in messages], outcome
-
-
-def _unless(message: Message, *, stopped: bool) -> Message:
-    """A run says that it was stopped only where somebody did."""
-    return (
-        msgspec.structs.replace(message, stopped=message.stopped and stopped)
-        if isinstance(message, OrderDone)
-        else message
-    )
+    return outcome, bool(asked_at)
 
 
 def _ended(outcome: JobOutcome, log: Path) -> AutoresearchError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -51,7 +51,7 @@ from autoresearch.project.runs.kept import (
     new_run_folder,
     totals_before,
 )
-from autoresearch.project.runs.process import Box, RunStopped, box_here, check_boxed, do_boxed_run, run_order
+from autoresearch.project.runs.process import Box, RunStopped, box_here, run_boxed, run_order
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import Announcement, Service, reserved
@@ -188,19 +188,18 @@ def do_project_run(
     project, pythons = choices.project(), choices.pythons
     require_parts(project, training=mode == "train")
     with begun(project, mode, episodes, choices, now_ms) as run:
-        log, level, foreign = project.to_write(f"{HIDDEN}/{LOG}"), Level.NONE, foreign_components(project)
-        if foreign and not choices.trust:
+        log, level = project.to_write(f"{HIDDEN}/{LOG}"), Level.NONE
+        messages: Iterable[Message] = run_order(run.order, log, pythons.main)
+        if foreign_components(project) and not choices.trust:
             walls = box()
-            level = walls.level
-            done = do_boxed_run(run.order, walls, log, on_figures, others=foreign, python=pythons.for_sandbox)
-        else:
-            *_, done = _endings(run_order(run.order, log, pythons.main), on_figures)
+            level, messages = walls.level, run_boxed(run.order, walls, log, pythons.for_sandbox, on_figures)
+        *_, done = _endings(messages, on_figures)
         if done.stopped and mode == "bench":
             raise RunStopped("the benchmark run was stopped; nothing is kept of it", hint="autoresearch run")
         return run.keep(done, level=level)
 
 
-def _endings(messages: Iterator[Message], on_figures: Callable[[RunFigures], None]) -> Iterator[OrderDone]:
+def _endings(messages: Iterable[Message], on_figures: Callable[[RunFigures], None]) -> Iterator[OrderDone]:
     for message in messages:
         if isinstance(message, RunFigures):
             on_figures(message)
@@ -234,9 +233,10 @@ def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pyt
     order = RunOrder(
         project=project, mode="bench", episodes=0, seed=0, learned="", out="", isolated=pythons.executables
     )
-    if foreign := foreign_components(project):
-        return check_boxed(order, box(), log, others=foreign, python=pythons.for_sandbox)
-    return [each for each in run_order(order, log, pythons.main) if isinstance(each, ComponentChecked)]
+    messages: Iterable[Message] = run_order(order, log, pythons.main)
+    if foreign_components(project):
+        messages = run_boxed(order, box(), log, pythons.for_sandbox)
+    return [each for each in messages if isinstance(each, ComponentChecked)]
 
 
 # What each kind serves where no component is named.

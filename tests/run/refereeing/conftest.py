@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from autoresearch.run.bench import Bench
-from autoresearch.run.evaluating import Examined, Model, examine
+from autoresearch.run.evaluating import ChallengeDraw, Examined, Model, examine
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.model import Task
@@ -73,6 +73,6 @@ def ask(trained: Trained, tmp_path: Path) -> Ask:
     ) -> Examined:
         bench = replace(trained.bench, scratch=tmp_path, level=level or trained.bench.level)
         model = Model(source, checkpoint or trained.checkpoint)
-        return examine(trained.task, model, bench, draw=DRAW, challenges=2048, fresh_seed=fresh_seed)
+        return examine(trained.task, model, bench, challenge=ChallengeDraw(DRAW, 2048), fresh_seed=fresh_seed)
 
     return ask

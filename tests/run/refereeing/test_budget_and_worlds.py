@@ -7,7 +7,7 @@ import pytest
 
 from autoresearch.judging.statistics import Findings, has_learned_nothing
 from autoresearch.run.bench import Bench, Cost, job_limits, remember_cost, task_data
-from autoresearch.run.evaluating import Model, examine
+from autoresearch.run.evaluating import ChallengeDraw, Model, examine
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.run.texts import drawn_world
@@ -93,7 +93,7 @@ def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: 
         plan, limits = plan_as_it_stands(real, source), job_limits(real, bench.ceiling)
         outcome = Experiment(real, plan, bench).train(limits)
         assert outcome.checkpoint is not None, outcome.reason
-        found = examine(real, Model(source, outcome.checkpoint), bench, draw=bytes(32), challenges=64)
+        found = examine(real, Model(source, outcome.checkpoint), bench, challenge=ChallengeDraw(bytes(32), 64))
         assert found.value is not None, found.reason
         assert found.unigram is not None
         return Findings(found.value, found.challenges, shuffled=found.shuffled, unigram=found.unigram)

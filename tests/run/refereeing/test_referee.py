@@ -16,7 +16,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from autoresearch.run.bench import task_data
-from autoresearch.run.evaluating import Examined, Model, examine, examine_on_new_text
+from autoresearch.run.evaluating import ChallengeDraw, Examined, Model, examine, examine_on_new_text
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.texts import drawn_world, new_text
@@ -234,7 +234,7 @@ def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: As
     def on_new_text(source: str) -> Examined:
         model = Model(source, trained.checkpoint)
         new = new_text(trained.task, 7, bench, own=512)
-        return examine_on_new_text(trained.task, model, bench, draw=b"", challenges=512, new=new)
+        return examine_on_new_text(trained.task, model, bench, challenge=ChallengeDraw(b"", 512), new=new)
 
     assert seen.status is RunStatus.OK
     assert trained.value - seen.value > 0.02
@@ -255,7 +255,7 @@ def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
     model, bench = Model(TRAIN, trained.checkpoint), replace(trained.bench, scratch=tmp_path)
 
     new = new_text(task, 7, bench, own=512)
-    found = examine_on_new_text(task, model, bench, draw=b"", challenges=16, new=new)
+    found = examine_on_new_text(task, model, bench, challenge=ChallengeDraw(b"", 16), new=new)
 
     assert found.status is status, found.reason
 
@@ -274,7 +274,7 @@ def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, t
 
     assert outcome.checkpoint is not None
     model = Model(TRAIN, outcome.checkpoint)
-    found = examine(trained.task, model, bench, draw=b"", challenges=64, fresh_seed=7)
+    found = examine(trained.task, model, bench, challenge=ChallengeDraw(b"", 64), fresh_seed=7)
     assert outcome.value == pytest.approx(found.fresh, abs=1e-5)
     assert outcome.value != pytest.approx(found.value, abs=1e-5)
 

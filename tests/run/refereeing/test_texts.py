@@ -10,7 +10,7 @@ import pytest
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.run.bench import Bench
-from autoresearch.run.evaluating import Model, examine
+from autoresearch.run.evaluating import ChallengeDraw, Model, examine
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from tests.walls import best_level
@@ -43,7 +43,7 @@ def task_with(text: bytes, fresh: bytes = TEXT, cost: str = "1.0") -> Task:
 def ask(task: Task, folder: Path, fresh_seed: int | None = None) -> None:
     folder.chmod(0o755)
     bench = Bench(best_level(), 1, "cpu", folder / "cache", folder)
-    examine(task, Model("", folder / "none"), bench, draw=b"", challenges=1, fresh_seed=fresh_seed)
+    examine(task, Model("", folder / "none"), bench, challenge=ChallengeDraw(b"", 1), fresh_seed=fresh_seed)
 
 
 @pytest.mark.parametrize("text", [b"", bytes([1, 2, 3]), bytes([1, 2, 3, 8])])

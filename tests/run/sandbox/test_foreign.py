@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from autoresearch.errors import Refused
 from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.data import Preparer, prepare_data, write_fresh
-from autoresearch.run.evaluating import Model, examine, examine_on_new_text
+from autoresearch.run.evaluating import ChallengeDraw, Model, examine, examine_on_new_text
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.referee import Examinee, referee
 from autoresearch.run.sandbox.execute import execute
@@ -94,14 +94,13 @@ PATHS: dict[str, Callable[[Trap], object]] = {
         _examinee(trap), np.zeros((2, 4), np.uint8), 256, draw=b"", challenges=1
     ),
     "an evaluation": lambda trap: examine(
-        shipped_task(), Model(trap.source, trap.model), trap.bench, draw=b"", challenges=1, fresh_seed=1
+        shipped_task(), Model(trap.source, trap.model), trap.bench, challenge=ChallengeDraw(b"", 1), fresh_seed=1
     ),
     "a pair on new text": lambda trap: examine_on_new_text(
         shipped_task(),
         Model(trap.source, trap.model),
         trap.bench,
-        draw=b"",
-        challenges=1,
+        challenge=ChallengeDraw(b"", 1),
         new=NewText(np.zeros((2, 256), np.uint8)),
     ),
     "another world": lambda trap: drawn_world(
