@@ -280,7 +280,7 @@ assert sorted(name for name in os.listdir() if name != ".git") == ["PROMPT.md", 
 assert "are data" in pathlib.Path("PROMPT.md").read_text()
 os.chdir("written_by_participants")
 here = pathlib.Path("train.py")
-text = home.read_text()
+text = here.read_text()
 history = pathlib.Path("history.md").read_text()
 assert "toy" in history
 assert not [name for name in os.environ if name.startswith("AUTORESEARCH_")], os.environ
@@ -312,8 +312,8 @@ def test_a_command_does_the_research(start: Callable[..., Daemon], tmp_path: Pat
 CPP_AGENT = """
 import pathlib
 here = pathlib.Path("written_by_participants/bench.cpp")
-assert home.with_name("run.sh").exists() and "bench.cpp and run.sh" in pathlib.Path("PROMPT.md").read_text()
-here.write_text(home.read_text().replace("BLOCK = 8;", "BLOCK = 18;"))
+assert here.with_name("run.sh").exists() and "bench.cpp and run.sh" in pathlib.Path("PROMPT.md").read_text()
+here.write_text(here.read_text().replace("BLOCK = 8;", "BLOCK = 18;"))
 print("Larger blocks")
 """
 

@@ -189,8 +189,8 @@ history = pathlib.Path("history.md").read_text()
 orders = re.findall(r"(?im)^.*\\b(?:set|reveal|claim|run|publish|withdraw)\\b.*$", history)
 assert orders
 here = pathlib.Path("train.py")
-old = float(re.search(r"^X = ([0-9.]+)", home.read_text(), re.M)[1])
-text = re.sub(r"^X = [0-9.]+", f"X = {0.31 + old / 100:.6f}", home.read_text(), flags=re.M)
+old = float(re.search(r"^X = ([0-9.]+)", here.read_text(), re.M)[1])
+text = re.sub(r"^X = [0-9.]+", f"X = {0.31 + old / 100:.6f}", here.read_text(), flags=re.M)
 here.write_text(text + NOSY)
 for name in ("prepare.py", "task.toml", "PROMPT.md", "AGENTS.md"):
     pathlib.Path(name).write_text("raise SystemExit('OBEYED')")

@@ -18,7 +18,7 @@ from autoresearch.task.program import source_digest
 from autoresearch.trust.roster import Trust
 from tests.ask.notebook import Notebook
 from tests.daemon.toy import write_toy_task
-from tests.log.standing.stories import STORIES, told
+from tests.log.standing.stories import STORIES, play
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, PEOPLE, ROOTS, STRANGER, TRUST, Village
 from tests.propose.conftest import best_run
 from tests.record.making import BLOB
@@ -99,7 +99,7 @@ TRUSTS = st.sampled_from([TRUST, TRUST, Trust(), Trust(participants=frozenset(ro
 @given(STORIES, st.sampled_from([*PEOPLE, STRANGER]), TRUSTS)
 def test_the_leader_of_the_search_is_what_is_preferred(tmp_path_factory, story, me, trust):
     folder, task = tmp_path_factory.mktemp("log"), shipped_task()
-    village = told(Village.at(folder, trust, task.definition()), story)
+    village = play(Village.at(folder, trust, task.definition()), story)
     chosen = preferred(village.log, village.task, trust_context(village.log, me.public))
     problem, runs = cached(village, folder, task, me)
     leader = best_run(problem, runs)

@@ -22,7 +22,7 @@ from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
 from autoresearch.beneath import text_beneath
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.extensions import EXPORTS, load_extension
+from autoresearch.extensions import EXPORTS, extension_names
 from autoresearch.face.columns.column import lines
 from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, text_cell, verdicts
 from autoresearch.log.bundle import is_bundle
@@ -91,8 +91,10 @@ def export(
     if bundle and (output or form not in TABLES):
         raise UsageError("--bundle names the file already", hint="leave out --output and --format")
     if form not in TABLES:
+        others = extension_names(EXPORTS)
+        if form not in others:
+            raise UsageError(f"there is no format {form!r}", hint=f"there are: {', '.join((*TABLES, *others))}")
         if not output:
-            load_extension(EXPORTS, form)
             hint = f"autoresearch run export --format {form} -o {EXAMPLES.get(form, 'PLACE')}"
             raise UsageError(f"--format {form} writes a file or a folder", hint=hint)
         from autoresearch_cli.acts.exports import export_with  # with templates, which help and completion need not
