@@ -25,7 +25,7 @@ from autoresearch.errors import UsageError
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
 NAME_CHARACTERS = 24
 # From here on a number has seven digits and not four decimals.
-LARGE, _DIGITS, _DECIMALS = 1000, 7, 4
+_LARGE, _DIGITS, _DECIMALS = 1000, 7, 4
 # From here on, and below, a number has an exponent, and so many decimals before that.
 _HUGE, _TINY, _EXPONENT_DIGITS = 1e7, 1e-4, 3
 # With so many decimals a small number still reads well without one.
@@ -189,7 +189,7 @@ def written(number: float, decimals: int | None = None, sign: str = "") -> str:
     if decimals is not None:
         text = f"{number:{sign}z.{min(max(0, decimals), _ALL_DECIMALS)}f}"
         return text if text.strip("+0.") else written(0, decimals)
-    if amount >= LARGE:
+    if amount >= _LARGE:
         return _trimmed(f"{number:{sign}.{_DIGITS - 1 - power}f}")
     whole, _, part = f"{number:{sign}.{max(_DECIMALS, 2 - power)}f}".partition(".")
     return f"{whole}.{part[:_DECIMALS]}{part[_DECIMALS:].rstrip('0')}"
@@ -230,7 +230,7 @@ def decimals_beside(margin: float | None) -> int | None:
     if not margin or not math.isfinite(margin):
         return None
     decimals = 1 - math.floor(math.log10(margin))
-    return decimals if decimals > _DECIMALS or margin >= LARGE else None
+    return decimals if decimals > _DECIMALS or margin >= _LARGE else None
 
 
 def interval(number: float | None, margin: float | None) -> str:

@@ -39,7 +39,7 @@ from autoresearch.task.loading import check_source, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
 from autoresearch.task.seeds import reseeded, seedless_digest
-from autoresearch.text import LARGE, counted, one_line, sign_of, signed, value
+from autoresearch.text import change_interval, counted, one_line, sign_of, value
 from autoresearch.words import RUN_STATUS_SENTENCES, Disbelief, RunState, RunStatus, Verdict
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import refreshed
@@ -236,8 +236,7 @@ def outcome(desk: Desk, answer: ShowAnswer, task: Task) -> tuple[EditOutcome, li
     margin = spread.margin(seeds, others) if spread else 0.0
     is_unsure = abs(gain) < margin
     compared = f"{value(after)}{_of(seeds)}, its parent {short(above)} {value(before)}{_of(others)}"
-    moved = after - before
-    change = (signed(moved) if abs(moved) >= LARGE else f"{moved:+.4g}") + (f" ± {margin:.2g}" if margin else "")
+    change = f"gain {change_interval(gain, margin)}"
     numbers = mean | {
         "parent": short(above), "parent_value": before, "parent_seeds": others,
         "gain": gain, "margin": margin, "within_noise": is_unsure,

@@ -141,7 +141,10 @@ def export_with(form: str, name: str, task: str, *, hidden: bool, json: bool) ->
         raise Refused(f"{place} exists already", hint="give a new folder")
     if not place.parent.is_dir():
         raise UsageError(f"{place.parent} is no folder", hint="make it, or name another")
-    beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    try:
+        beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    except OSError as error:
+        raise UsageError(f"{place} can't be written: {error.strerror}", hint="check the folder") from error
     try:
         with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
             digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
