@@ -353,11 +353,19 @@ def test_nothing_is_left_of_a_command_when_the_daemon_is_killed(start: Callable[
 
 
 def test_a_mix_uses_them_all(start: Callable[..., Daemon], tmp_path: Path) -> None:
-    with serving(nearer) as model:
-        daemon = start(**with_model(model.url), **command(tmp_path, AGENT))
+    turns = itertools.count(1)
+
+    def answer(body: dict[str, Any]) -> Said:
+        """A change in each turn, also once another proposer reached 0.3: ``nearer`` has none then."""
+        value = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
+        return proposal("X", value, str(round(next(turns) * 0.618 % 1, 6)))
+
+    with serving(answer) as model:
+        agent = AGENT.replace("(old + 0.3) / 2", "(old + 0.37) % 1")
+        daemon = start(**with_model(model.url), **command(tmp_path, agent))
         names: set[str] = set()
         runs: list[Run] = []
-        # Each has a tenth of the turns at least: 25 of them miss one in a few of a hundred cases.
+        # Each has a tenth of the turns at least: 25 of them miss one in a few of a hundred cases, 100 in none.
         while len(names) < 3 and len(runs) < 200:
             runs = work(daemon, 25, "mix")
             names = {run.proposer.name.partition("/")[0] for run in runs}
