@@ -15,6 +15,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -225,24 +226,44 @@ def brief(number: float, digits: int = 4) -> str:
     return f"{_trimmed(mantissa)}e{int(exponent)}"
 
 
-def decimals_beside(margin: float | None) -> int | None:
-    """So many decimals show two digits of a margin; None where the usual ones do."""
+def decimals_beside(margin: float | None, decimals: int | None = None) -> int | None:
+    """So many decimals show a value with its margin: ``decimals``, those of its task, with one digit of the margin.
+
+    Where the task has none: those that show two digits of the margin, or None where the usual ones do.
+    """
     if not margin or not math.isfinite(margin):
-        return None
-    decimals = 1 - math.floor(math.log10(margin))
-    return decimals if decimals > _DECIMALS or margin >= _LARGE else None
+        return decimals
+    first = -math.floor(math.log10(margin))
+    if decimals is not None:
+        return max(decimals, first)
+    return first + 1 if first >= _DECIMALS or margin >= _LARGE else None
 
 
-def interval(number: float | None, margin: float | None) -> str:
-    """A metric with half of its 95 % interval, if that is known."""
-    decimals = decimals_beside(margin)
-    return f"{value(number, decimals)} ± {value(margin, decimals)}" if margin else value(number)
+def decimals_apart(noise: float | None, best: Iterable[float]) -> int | None:
+    """So many decimals tell the values of a task apart; None where the usual ones do.
+
+    They show two digits of the ``noise`` over seeds. Without noise they tell the ``best`` values from each other.
+    """
+    if noise:
+        decimals = 1 - math.floor(math.log10(noise)) if math.isfinite(noise) else 0
+        return decimals if decimals > _DECIMALS or noise >= 1 else None
+    steps = [high - low for low, high in pairwise(sorted({number for number in best if math.isfinite(number)}))]
+    steps = [step for step in steps if 10.0**-_MOST_DECIMALS < step < math.inf]
+    # What a subtraction took from the last digits of a step takes it below a power of ten.
+    decimals = -math.floor(math.log10(1.001 * min(steps, default=1)))
+    return decimals if decimals > _DECIMALS else None
 
 
-def change_interval(number: float | None, margin: float | None) -> str:
-    """A change of a metric with half of its 95 % interval, if that is known."""
-    decimals = decimals_beside(margin)
-    return f"{signed(number, decimals)} ± {value(margin, decimals)}" if margin else signed(number)
+def interval(number: float | None, margin: float | None, decimals: int | None = None) -> str:
+    """A metric with half of its 95 % interval, if that is known, in so many decimals of its task."""
+    decimals = decimals_beside(margin, decimals)
+    return f"{value(number, decimals)} ± {value(margin, decimals)}" if margin else value(number, decimals)
+
+
+def change_interval(number: float | None, margin: float | None, decimals: int | None = None) -> str:
+    """A change of a metric with half of its 95 % interval, if that is known, in so many decimals of its task."""
+    decimals = decimals_beside(margin, decimals)
+    return f"{signed(number, decimals)} ± {value(margin, decimals)}" if margin else signed(number, decimals)
 
 
 def change(number: float | None, parent: float | None) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from autoresearch.ask.node import Event
 from autoresearch.face.columns.column import short
-from autoresearch.text import clock, duration, largest_unit, moment, one_line, percent, signed, value
+from autoresearch.text import brief, clock, duration, largest_unit, moment, one_line, percent, signed, value
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows, say, wants_color
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def progress_in(event: Event) -> tuple[float, str]:
     """How far a run is, 0..1, and its step and loss."""
     fraction, step, loss = (number_in(event, name) for name in ("fraction", "step", "loss"))
     note = "" if step is None else f"step {step:.0f}"
-    return min(max(fraction or 0.0, 0.0), 1.0), f"{note}  loss {loss:.3f}" if loss is not None else note
+    return min(max(fraction or 0.0, 0.0), 1.0), f"{note}  loss {brief(loss)}" if loss is not None else note
 
 
 def time_left(event: Event) -> str:

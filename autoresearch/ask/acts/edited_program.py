@@ -36,6 +36,7 @@ from autoresearch.task.loading import shipped_as
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import seedless_digest, stated_seedless
+from autoresearch.text import brief
 
 # An edited program is compared with so many of the best and of one's own newest, and with the baseline.
 COMPARED_BEST = 20
@@ -207,7 +208,7 @@ def run_once(
 
         def tell(step: RunProgress) -> None:
             if progress:
-                progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
+                progress(step.fraction, "" if step.loss is None else f"loss {brief(step.loss)}")
 
         conditions = Conditions(
             ceiling=ceiling,

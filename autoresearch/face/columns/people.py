@@ -32,7 +32,7 @@ from autoresearch.face.columns.column import (
     short,
 )
 from autoresearch.log.standing.answers import CreditAnswer, CreditView, MarkView
-from autoresearch.text import age, counted, duration, figure, lately, moment, value
+from autoresearch.text import age, counted, duration, figure, lately, moment, signed
 from autoresearch.words import EVIDENCE_SENTENCES, MARK_SENTENCES
 
 # Enough of a peer id to tell two apart, and to block by.
@@ -59,7 +59,7 @@ def verifications(participant: CreditView) -> int:
 def improvements(participant: CreditView, answer: CreditAnswer) -> str:
     """How much better its confirmed runs made each metric, by what verifiers measured."""
     names = {task.digest: task.metric for task in answer.tasks}
-    return ", ".join(f"{names.get(gain.task, gain.task[:8])} {value(gain.total)}" for gain in participant.improvements)
+    return ", ".join(f"{names.get(gain.task, gain.task[:8])} {signed(gain.total)}" for gain in participant.improvements)
 
 
 def credit_columns(
@@ -73,9 +73,9 @@ def credit_columns(
     def improved(row: CreditView, _: int) -> str:
         if task is None:
             one_task = len(answer.tasks) <= 1
-            return ", ".join(value(gain.total) for gain in row.improvements) if one_task else improvements(row, answer)
+            return ", ".join(signed(gain.total) for gain in row.improvements) if one_task else improvements(row, answer)
         if improvement(row, task):
-            return value(improvement(row, task))
+            return signed(improvement(row, task))
         return f"on {counted(len(row.improvements), 'other task')}" if row.improvements else ""
 
     def why(row: CreditView, _: int) -> str:
@@ -96,7 +96,7 @@ def credit_columns(
             "share",
             lambda row: improvement(row, task) / most if task and most > 0 else None,
             METER,
-            heading="of the largest improvement",
+            heading="of the largest sum of gains",
             faces=pages if counts is None else Face.NOWHERE,
             late=1,
             optional=5,
@@ -145,7 +145,13 @@ def credit_columns(
         ),
         Column("verifying", lambda row: row.verifying_ms, COMPUTE_S, late=3, optional=1, help="time"),
         Column("in a row", lambda row: row.consecutive_valid, COUNT, faces=programs),
-        Column("improvement", lambda row: improvements(row, answer), FIGURES, display=improved),
+        Column(
+            "sum of gains",
+            lambda row: improvements(row, answer),
+            FIGURES,
+            display=improved,
+            help="of its confirmed runs, each on its parent",
+        ),
         Column("marks", lambda row: row.marks, MARKS, late=4),
         Column("keys", lambda row: ",".join(row.keys), faces=programs),
         Column("names", lambda row: ", ".join(who.name for who in row.known_as if who.name), faces=programs),

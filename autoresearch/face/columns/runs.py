@@ -62,24 +62,25 @@ def used_words(run: RunOutcome) -> list[str]:
 def leading_words(numbers: RunNumbers) -> str:
     """The value of a run and whose it is: ``1.0234 ± 0.0020 verified``; a dash where it has none."""
     number, margin, origin = leading(numbers)
-    return f"{interval(number, margin)} {origin}" if number is not None else value(None)
+    return f"{interval(number, margin, numbers.decimals)} {origin}" if number is not None else value(None)
 
 
 def gain_words(numbers: RunNumbers) -> str:
     """The gain of a run and whose it is: ``-0.0120 ± 0.0031 verified``; empty where it has none."""
     gain, margin, origin = leading_gain(numbers)
-    return f"{change_interval(gain, margin)} {origin}" if gain is not None else ""
+    return f"{change_interval(gain, margin, numbers.decimals)} {origin}" if gain is not None else ""
 
 
 def number_words(numbers: RunNumbers) -> list[tuple[str, str]]:
     """Each number of a run after its word, for people: ``verified``, ``reported``, ``gain``."""
     runs = f"median of {counted(numbers.verified_runs, 'run')} of verifiers"
     mean = f", mean of {numbers.reported_runs} runs" if numbers.reported_runs > 1 else ""
+    decimals = numbers.decimals
     rows = (
-        (Origin.VERIFIED, numbers.verified, f"{interval(numbers.verified, numbers.verified_margin)}, {runs}"),
-        (Origin.REPORTED, numbers.reported, f"{value(numbers.reported)}{mean}"),
-        ("gain", numbers.gain, f"{change_interval(numbers.gain, numbers.gain_margin)} verified, in pairs"),
-        ("gain reported", numbers.gain_reported, signed(numbers.gain_reported)),
+        (Origin.VERIFIED, numbers.verified, f"{interval(numbers.verified, numbers.verified_margin, decimals)}, {runs}"),
+        (Origin.REPORTED, numbers.reported, f"{value(numbers.reported, decimals)}{mean}"),
+        ("gain", numbers.gain, f"{change_interval(numbers.gain, numbers.gain_margin, decimals)} verified, in pairs"),
+        ("gain reported", numbers.gain_reported, signed(numbers.gain_reported, decimals)),
     )
     return [(word, text) for word, number, text in rows if number is not None]
 
@@ -97,21 +98,22 @@ def number_columns(
         return "good" if better(row) and not within_noise(row) and not in_doubt(row) else ""
 
     def reported(row: Row, _: int) -> str:
-        number = numbers(row).reported
+        of = numbers(row)
         sign = f"{DOUBT} " if in_doubt(row) else ""
-        return "" if number is None else f"{sign}{value(number)}"
+        return "" if of.reported is None else f"{sign}{value(of.reported, of.decimals)}"
 
     def verified(row: Row, _: int) -> str:
-        number = numbers(row).verified
-        return "" if number is None else interval(number, numbers(row).verified_margin)
+        of = numbers(row)
+        return "" if of.verified is None else interval(of.verified, of.verified_margin, of.decimals)
 
     def gain(row: Row, _: int) -> str:
         of = numbers(row)
-        return "" if of.gain is None else about(row, change_interval(of.gain, of.gain_margin))
+        return "" if of.gain is None else about(row, change_interval(of.gain, of.gain_margin, of.decimals))
 
     def gain_reported(row: Row, _: int) -> str:
         of = numbers(row)
-        return about(row, signed(of.gain_reported)) if of.gain is None else signed(of.gain_reported)
+        change = signed(of.gain_reported, of.decimals)
+        return about(row, change) if of.gain is None else change
 
     def about(row: Row, text: str) -> str:
         return f"{ABOUT} {text}" if text and within_noise(row) else text
@@ -246,7 +248,7 @@ def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
             "score",
             lambda row: row.score,
             VALUE,
-            display=lambda row, _: "" if row.section else value(row.score),
+            display=lambda row, _: "" if row.section else value(row.score, row.decimals),
             optional=1,
             faces=Face.PIPE | Face.TERMINAL,
         ),
@@ -274,7 +276,7 @@ def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
         ),
         Column(
             "interval",
-            lambda row: interval(row.verified, row.verified_margin) if _is_confirmed(row) else "",
+            lambda row: interval(row.verified, row.verified_margin, row.decimals) if _is_confirmed(row) else "",
             heading="95 % interval",
             faces=Face.PAGE,
         ),

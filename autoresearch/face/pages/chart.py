@@ -295,8 +295,8 @@ class ChartData(msgspec.Struct, frozen=True, kw_only=True):
 
     ``usual`` is the axis up that tells the values apart: ``value``, or ``distance`` to the floor on a logarithm.
     Where dots are ``binned`` they have a column for the axis ``x`` alone. ``floor`` is null where the task has none,
-    ``noise`` is the standard deviation of the value over seeds. ``x``, ``since`` and ``to`` are what was asked for:
-    where dots are ``binned`` a zoom needs another answer.
+    ``noise`` is the standard deviation of the value over seeds; so many ``decimals`` tell values apart. ``x``,
+    ``since`` and ``to`` are what was asked for: where dots are ``binned`` a zoom needs another answer.
     """
 
     metric: str
@@ -305,6 +305,7 @@ class ChartData(msgspec.Struct, frozen=True, kw_only=True):
     floor: float | None
     noise: float
     baseline: float | None
+    decimals: int | None
     marks: list[ProgressMark]
     dots: ProgressDots
     failures: ProgressDots
@@ -326,6 +327,7 @@ def chart_data(answer: ProgressAnswer, query: Query) -> ChartData:
         floor=task.floor,
         noise=task.noise,
         baseline=task.baseline,
+        decimals=task.best.decimals if task.best else None,
         marks=[_mark(mark) for mark in answer.marks],
         dots=_dots(answer.dots, query.x if answer.binned else ""),
         failures=_dots(answer.failures, query.x if answer.binned else ""),

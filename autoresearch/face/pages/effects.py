@@ -126,6 +126,7 @@ class ColumnsHead(msgspec.Struct, frozen=True, kw_only=True):
     floor: float | None
     noise: float
     best: str
+    decimals: int | None
     left_out: int
 
 
@@ -153,6 +154,7 @@ def packed(answer: ColumnsAnswer) -> bytes:
             floor=task.floor,
             noise=task.noise,
             best=task.best.id[len(COMMON) :][:SHORT] if task.best else "",
+            decimals=task.best.decimals if task.best else None,
             left_out=answer.left_out,
         )
     )

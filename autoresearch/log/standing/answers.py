@@ -89,6 +89,7 @@ class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
     interval, ``verifiers`` how many measured the run in any way. ``gain`` is how much better than its parent the run
     was in pairs on one machine of a verifier, ``gain_margin`` half of its 95 % interval. ``gain_reported`` is how much
     better its reported value is than that of its parent. A gain below zero is a loss, whatever the metric's direction.
+    ``decimals``: so many tell the values of the task apart, null where nothing special is needed.
     """
 
     reported: float | None = None
@@ -100,6 +101,7 @@ class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
     gain: float | None = None
     gain_margin: float | None = None
     gain_reported: float | None = None
+    decimals: int | None = None
 
 
 def numbers_of(answer: RunNumbers) -> RunNumbers:

@@ -41,7 +41,7 @@ from autoresearch.log.standing.bases import (
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import TrustContext, participant_of
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
-from autoresearch.log.standing.verdicts import verdict_of
+from autoresearch.log.standing.verdicts import decimals_of, verdict_of
 from autoresearch.log.standing.verification import find_judgement, judgement, judgements
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
@@ -181,7 +181,8 @@ def run_numbers(
     values_by_run = log.runs.values(body.task, [body.parent]) if values is None and body.parent else values or {}
     rules = log.tasks.rules(body.task)
     numbers = _numbers(rules, judged, value=value, before=values_by_run.get(body.parent or b""))
-    return RunNumbers(reported=value, reported_runs=int(value is not None), **numbers)
+    decimals = decimals_of(log, body.task)
+    return RunNumbers(reported=value, reported_runs=int(value is not None), decimals=decimals, **numbers)
 
 
 def _numbers(
@@ -275,6 +276,7 @@ def program_view(
         retest=parent is not None and parent.state in FALSE_VALUE,
         verdict=verdict_of(log, row.first, judged),
         budget=row.budget,
+        decimals=decimals_of(log, row.task),
         **_numbers(rules, judged, value=values.get(row.first), before=values.get(row.parent or b"")),
     )
 

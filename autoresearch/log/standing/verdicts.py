@@ -28,7 +28,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.task.model import Metric
-from autoresearch.text import counted, value
+from autoresearch.text import counted, decimals_apart, value
 from autoresearch.words import DOUBTED, UNDECIDED, Disbelief, RunState
 
 
@@ -174,6 +174,22 @@ def spread_of(log: Log, task: bytes, metric: Metric) -> Spread | None:
     if learnt is not None and (stated is None or noise_doubt(log, task)):
         return Spread(learnt.deviation, learnt.freedom)
     return None if stated is None else Spread(stated, None)
+
+
+# So many of a task's best programs are to be told apart.
+_BEST = 10
+
+
+def decimals_of(log: Log, task: bytes) -> int | None:
+    """So many decimals tell the values of a task apart, by its noise or by its best programs; None: the usual ones."""
+    return cached(log, ("decimals", task), lambda: _decimals(log, task))
+
+
+def _decimals(log: Log, task: bytes) -> int | None:
+    noise = stated_spread(log, task).deviation
+    if not noise and not is_exact(log, task) and (learnt := learnt_noise(log, task)):
+        noise = learnt.deviation
+    return decimals_apart(noise, () if noise else (row.mean for row in log.programs.ranked(task, limit=_BEST)))
 
 
 def noise_doubt(log: Log, task: bytes) -> str:

@@ -36,7 +36,7 @@ from autoresearch.propose.search.proposal import (
 )
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import reseeded
-from autoresearch.text import sign_of
+from autoresearch.text import sign_of, value
 
 # How many leading sources are asked for their base before the search stays on the baseline.
 LEADERS = 5
@@ -262,8 +262,8 @@ def expectation(
     parent = min(standing, key=lambda sample: (by_tier(sample.tier), sample.score), default=None)
     before = space.default() if parent is None else parent.genome
     genome = dict(before)
-    for name, value in changed.items():
-        genome[space.parameters[name].name] = value
+    for name, after in changed.items():
+        genome[space.parameters[name].name] = after
     bounds = believed(space, working, failed, genome, SearchSettings())
     values = sorted(state.sign * score for score in bounds)
     run = None if parent is None else parent.run.id
@@ -328,7 +328,7 @@ def _proposal(
 ) -> SearchProposal:
     space, (working, failed) = state.ground.space, samples
     before = space.default() if move.parent is None else move.parent.genome
-    change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
+    change = {name: [before[name], after] for name, after in move.genome.items() if after != before[name]}
     expected = None if move.expected is None else state.sign * move.expected
     if move.kind == "random":
         closing = "A random point of the whole space: what the search believes may be wrong."
@@ -337,7 +337,8 @@ def _proposal(
     else:
         noise = state.problem.noise or 0
         best = min(state.evidence.working, key=lambda candidate: candidate.mean + noise / math.sqrt(candidate.runs))
-        closing = f"Expected {expected:.4f}; the best so far is {state.sign * best.mean:.4f}{_moves(state.evidence)}."
+        leading = f"the best so far is {value(state.sign * best.mean)}"
+        closing = f"Expected {value(expected)}; {leading}{_moves(state.evidence)}."
     for cause in learnt:
         if set(change) & {name for rule in cause.rules for name in rule.names}:
             closing += f" {cause}".rstrip()
@@ -433,7 +434,7 @@ def _replicate(state: _State, candidate: Candidate) -> SearchProposal | None:
         kind="replicate",
         title=f"seed {number} of the leading source",
         hypothesis=(
-            f"It leads with {state.sign * candidate.mean:.4f} over {candidate.runs} {seeds}"
+            f"It leads with {value(state.sign * candidate.mean)} over {candidate.runs} {seeds}"
             f"{_moves(state.evidence)}: another seed says whether that was luck."
         ),
         expected=state.sign * candidate.estimate,

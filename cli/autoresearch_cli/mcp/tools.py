@@ -47,7 +47,7 @@ from autoresearch.propose.program.edits import EditBlock, apply_blocks
 from autoresearch.record.encoding import short_id
 from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
-from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, sanitised
+from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, brief, sanitised
 from autoresearch.words import RunStatus
 from autoresearch_cli import home
 from autoresearch_cli.ideas import outcome, repetition
@@ -401,7 +401,7 @@ class Tools:
         """How far the run is that somebody proposed here and that a worker does now, from 0 to 1, and words for it."""
         for worker in self._client().ask(Node.status).workers:
             if worker.proposal and worker.run is not None:
-                loss = "" if worker.run.loss is None else f", loss {worker.run.loss:.4g}"
+                loss = "" if worker.run.loss is None else f", loss {brief(worker.run.loss)}"
                 return worker.run.fraction, f"{worker.proposal}: {worker.run.fraction:.0%}{loss}"
         return 0.0, "it waits for a worker"
 

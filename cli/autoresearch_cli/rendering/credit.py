@@ -47,7 +47,7 @@ def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
         ("keys", ", ".join(key for key in row.keys if key != row.participant)),
         ("runs", f"{row.runs}, of which {row.finished} finished"),
         ("confirmed", _records(row.confirmed)),
-        ("improved", improvements(row, answer)),
+        ("sum of gains", improvements(row, answer)),
         ("provisional", _records(row.provisional)),
         ("no better", _records(row.not_replicated)),
         ("refuted", _records(row.refuted)),

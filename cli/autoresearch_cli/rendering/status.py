@@ -28,6 +28,7 @@ from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.services import Service
 from autoresearch.text import (
     age,
+    brief,
     clock,
     counted,
     duration,
@@ -227,7 +228,7 @@ def run_line(run: RunInHand, now_ms: int) -> str:
     if run.task:
         parts.insert(1, run.task)
     if run.loss is not None:
-        parts.append(f"step {run.step}, loss {run.loss:.3f}")
+        parts.append(f"step {run.step}, loss {brief(run.loss)}")
     if run.started_ms:
         parts.append(duration(now_ms - run.started_ms))
     if run.left_ms is not None:

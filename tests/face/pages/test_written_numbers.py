@@ -57,6 +57,33 @@ def test_two_digits_of_a_margin_are_shown(number: float, margin: float | None, e
     assert text.interval(number, margin) == expected
 
 
+@pytest.mark.parametrize(
+    ("noise", "best", "expected"),
+    [
+        (0.01, (), None),  # four decimals show more than two digits of it
+        (0.00002, (), "0.500000 ± 0.000030"),
+        (3e-9, (), "0.5000000000 ± 3e-5"),
+        (12.3, (), "0.50000 ± 0.00003"),
+        (None, (0.5, 0.50001, 0.7), "0.50000 ± 0.00003"),
+        (0.0, (0.9, 0.9 + 1e-12, 0.91), None),  # they differ by rounding
+        (0.0, (0.9, 0.9, 0.9), None),
+        (None, (math.nan, 1.0, math.inf, 1e300), None),
+        (None, (), None),
+    ],
+)
+def test_values_of_a_task_are_told_apart(noise: float | None, best: tuple[float, ...], expected: str | None) -> None:
+    decimals = text.decimals_apart(noise, best)
+    assert (decimals is None) == (expected is None)
+    if expected is not None:
+        assert text.interval(0.5, 0.00003, decimals) == expected
+
+
+@given(st.floats(1e-300, 1e300), st.none() | st.floats(1e-300, 1e300), st.lists(st.floats(), max_size=9))
+def test_no_margin_is_written_as_zero(margin: float, noise: float | None, best: list[float]) -> None:
+    written = text.interval(1.0, margin, text.decimals_apart(noise, best)).partition("± ")[2]
+    assert float(written) == pytest.approx(margin, rel=0.51)
+
+
 @given(NUMBERS, st.none() | st.integers(-300, 300))
 def test_a_number_reads_back_and_is_short(number: float, decimals: int | None) -> None:
     for shown in (text.value(number, decimals), text.signed(number, decimals), text.brief(number)):

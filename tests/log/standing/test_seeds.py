@@ -6,10 +6,11 @@ import pytest
 
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.queries import board, leaderboard
-from autoresearch.log.standing.verdicts import learnt_noise, spread_of
+from autoresearch.log.standing.verdicts import decimals_of, learnt_noise, spread_of
 from autoresearch.record.encoding import format_id
 from autoresearch.task.model import Metric
 from tests.log.standing.village import BEN, Village
+from tests.record.making import DEFINITION
 
 SEEDLESS = b"s" * 32
 
@@ -69,6 +70,20 @@ def test_a_noise_from_two_runs_has_the_interval_of_two_runs(village: Village) ->
     # one degree of freedom of the task's two runs, four of the five replicates
     assert margin(0.1, 2) == pytest.approx(2.571 * ((0.1**2 + 0.025) / 5) ** 0.5, abs=1e-3)
     assert margin(None) == pytest.approx(2.776 * (0.025 / 4) ** 0.5, abs=1e-3)
+
+
+def test_as_many_decimals_are_shown_as_tell_its_values_apart(village: Village) -> None:
+    metric = {"name": "val_bpb", "direction": "minimize"}
+    place = Village(village.log, DEFINITION | {"name": "without a stated noise", "metric": metric})
+    assert decimals_of(place.log, place.task) is None
+    first = place.run(1.5, "LR = 1")
+    place.run(1.50002, "LR = 2")
+    assert decimals_of(place.log, place.task) == 5
+    (row,) = (row for row in leaderboard(place.log, place.task, 10) if row.id == format_id(first.id))
+    assert row.decimals == 5
+    for number, value in enumerate((1.60001, 1.60004)):
+        place.run(value, "LR = 3", replicate=number)
+    assert decimals_of(place.log, place.task) == 6
 
 
 def test_a_lucky_seed_does_not_lead(village: Village) -> None:

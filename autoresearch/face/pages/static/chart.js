@@ -229,7 +229,7 @@ function circle(mark) {
 function words(mark) {
   const name = mark.mark === "leading" ? "reported" : mark.mark;
   const origin = mark.run?.verified === undefined ? "reported" : "verified";
-  return [name, mark.value === undefined ? "" : `${metric(mark.value)} ${origin}`, mark.run?.label].filter(Boolean).join(", ");
+  return [name, mark.value === undefined ? "" : `${metric(mark.value, all.decimals)} ${origin}`, mark.run?.label].filter(Boolean).join(", ");
 }
 
 const cards = new Map();

@@ -44,7 +44,7 @@ function show(data) {
   const counted = valued.filter(run => !DOUBTED.has(data.mark(run)));
   const line = medians(counted, at, data.value, isFew && counted.length >= FEW_RUNS * distinct.size), up = valueRange(data), places = decimalsBetween(...up);
   const xs = new Float32Array(data.runs).fill(NaN), ys = new Float32Array(data.runs).fill(NaN);
-  const say = run => `${setting.name} ${setting.texts[at[run]] ?? brief(at[run])}${Number.isFinite(data.value[run]) ? `, ${metric(data.value[run])}` : ""}, ${data.mark(run)}`;
+  const say = run => `${setting.name} ${setting.texts[at[run]] ?? brief(at[run])}${Number.isFinite(data.value[run]) ? `, ${metric(data.value[run], data.decimals)}` : ""}, ${data.mark(run)}`;
   const pointing = new Pointing(box, data, { xs, ys, order: all, say });
   const kinds = new Map(PLAIN.map(mark => [mark, []])), plain = [];
   for (const run of valued) (kinds.get(data.mark(run)) || plain).push(run);
@@ -118,7 +118,7 @@ function show(data) {
 
   const best = line.reduce((a, b) => (data.maximize ? b[1] > a[1] : b[1] < a[1]) ? b : a, line[0]);
   const rest = known.length < data.runs ? ` ${grouped(data.runs - known.length)} others state none.` : "";
-  told.textContent = `${grouped(known.length)} runs state ${setting.name}${failed.length ? `; ${grouped(failed.length)} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1])}, at ${setting.texts[best[0]] ?? brief(best[0])}.` : ""}${rest}${data.left_out ? ` ${grouped(data.left_out)} older runs are left out.` : ""}`;
+  told.textContent = `${grouped(known.length)} runs state ${setting.name}${failed.length ? `; ${grouped(failed.length)} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1], data.decimals)}, at ${setting.texts[best[0]] ?? brief(best[0])}.` : ""}${rest}${data.left_out ? ` ${grouped(data.left_out)} older runs are left out.` : ""}`;
   showKey(data, all);
   new ResizeObserver(() => { if (chart?.width !== box.clientWidth || chart?.height !== box.clientHeight) rebuild(); }).observe(box);
   dark.addEventListener("change", rebuild);

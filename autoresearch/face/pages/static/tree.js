@@ -74,7 +74,7 @@ function show(data) {
     return true;
   };
   function say(run) {
-    const number = `run ${grouped(run + first)}${Number.isFinite(value[run]) ? `, ${metric(value[run])}` : ""}, ${data.mark(run)}`;
+    const number = `run ${grouped(run + first)}${Number.isFinite(value[run]) ? `, ${metric(value[run], data.decimals)}` : ""}, ${data.mark(run)}`;
     const count = dead[owner[run]], lost = failed[owner[run]];
     if (isStub(run)) return `${number}: the best of ${grouped(count)} in dead ends${lost ? `, ${grouped(lost)} failed` : ""}. A click unfolds them.`;
     return alive[run] && count ? `${number}; ${grouped(count)} ${count === 1 ? "run" : "runs"} in dead ends` : number;
