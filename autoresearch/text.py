@@ -266,12 +266,15 @@ def change_interval(number: float | None, margin: float | None, decimals: int | 
     return f"{signed(number, decimals)} ± {value(margin, decimals)}" if margin else signed(number, decimals)
 
 
+def difference(number: float, other: float) -> float:
+    """``number`` less ``other``; 0 where they differ by rounding alone."""
+    less = number - other
+    return 0.0 if abs(less) < _ROUNDING * max(abs(number), abs(other)) else less
+
+
 def change(number: float | None, parent: float | None) -> str:
     """The difference of a metric to its parent's, with its sign; what comes of rounding is none."""
-    if number is None or parent is None:
-        return ""
-    difference = number - parent
-    return signed(0.0 if abs(difference) < _ROUNDING * max(abs(number), abs(parent)) else difference)
+    return "" if number is None or parent is None else signed(difference(number, parent))
 
 
 def figure(number: float | None) -> str:

@@ -46,6 +46,7 @@ from autoresearch.log.standing.verification import find_judgement, judgement, ju
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record, plain_body
+from autoresearch.text import difference
 from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, RunStatus, with_article
 
 
@@ -196,7 +197,9 @@ def _numbers(
         "verifiers": judged.voters,
         "gain": judged.improvement,
         "gain_margin": judged.improvement_margin,
-        "gain_reported": None if value is None or before is None else (rules.sign if rules else 1.0) * (before - value),
+        "gain_reported": None
+        if value is None or before is None
+        else (rules.sign if rules else 1.0) * difference(before, value),
     }
 
 

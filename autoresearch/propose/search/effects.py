@@ -19,6 +19,7 @@ from autoresearch.log.rows import PairRow
 from autoresearch.log.standing.bases import is_possible
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.standing.context import trust_context
+from autoresearch.text import difference
 
 # How sure the interval of a median is at least.
 CONFIDENCE = 0.95
@@ -62,7 +63,7 @@ def effect_of(parameter: str, tried: Iterable[PairRow], *, sign: float) -> Effec
             failed[pair.raised < 0] += 1
             ends.add(pair.status)
         else:
-            changes.append(pair.delta * pair.raised)
+            changes.append(difference(pair.parent_value + pair.delta, pair.parent_value) and pair.delta * pair.raised)
     if not sum(raised):
         return None
     low, high = median_interval(changes)
