@@ -278,8 +278,8 @@ def change(number: float | None, parent: float | None) -> str:
 
 
 def figure(number: float | None) -> str:
-    """A number for another program: six digits, or nothing when there is none."""
-    return "" if number is None else f"{number:z.6g}"
+    """A number for another program: all digits but those that a subtraction makes; nothing when there is none."""
+    return "" if number is None else f"{number:z.15g}"
 
 
 def counted(number: int, thing: str, things: str = "") -> str:

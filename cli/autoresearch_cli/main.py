@@ -125,7 +125,7 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
         if word == "--":
             rest += [word, *waiting]
             break
-        if word in ("--debug", "--no-pager") or word.startswith("--color="):
+        if word in ("--debug", "--no-pager", "--header") or word.startswith("--color="):
             front.append(word)
         elif word == "--color" and waiting:
             front += [word, waiting.pop(0)]
@@ -286,19 +286,18 @@ def root(
     no_pager: Annotated[
         bool, typer.Option("--no-pager", help="Print long answers at once, not in PAGER or less.")
     ] = False,
+    header: Annotated[bool, typer.Option("--header", help="In a pipe, begin a list with its columns' names.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     """Take the options that all commands share; ``--debug`` is read by CommandGroup, which handles the errors."""
-    from autoresearch_cli.rendering.output import choose_color
+    from autoresearch_cli.rendering import output
 
     if color not in COLORS:
         raise typer.BadParameter(f"{color!r} is not one of {', '.join(map(repr, COLORS))}.", param_hint="'--color'")
-    choose_color(color)
-    if no_pager:
-        from autoresearch_cli.rendering.output import choose_paging
-
-        choose_paging(enabled=False)
+    output.choose_color(color)
+    output.choose_paging(enabled=not no_pager)
+    output.choose_header(shown=header)
     if version:
         from autoresearch.version import __version__
 

@@ -59,5 +59,14 @@ def test_a_pipe_is_never_paged(process: Process, filled: Filled, pager: str, mon
     assert "PAGED" not in process("node", "config", "show").stdout
 
 
+@pytest.mark.parametrize("words", [("run", "list"), ("top",), ("node", "records"), ("task", "list")])
+def test_a_list_in_a_pipe_has_a_header_where_one_is_wanted(cli: Cli, filled: Filled, words: tuple[str, ...]) -> None:
+    plain, headed = cli(*words).stdout.splitlines(), cli(*words, "--header").stdout.splitlines()
+    assert headed[1:] == plain
+    names = headed[0].split("\t")
+    assert len(set(names)) == len(names) > 2
+    assert not plain or len(plain[0].split("\t")) == len(names)
+
+
 def test_no_pager_may_stand_anywhere(cli: Cli, filled: Filled) -> None:
     assert cli("--no-pager", "node", "records").stdout == cli("node", "records", "--no-pager").stdout

@@ -21,7 +21,7 @@ import typer
 
 from autoresearch.ask.runs.answers import DiffAnswer
 from autoresearch.errors import UsageError
-from autoresearch.face.columns.column import Column, Row, lines
+from autoresearch.face.columns.column import Column, Face, Row, lines
 from autoresearch.face.columns.runs import gain_words
 from autoresearch.text import change, counted, interval, json_text, one_line, sanitised, value
 from autoresearch_cli.rendering.layout import GAP, TableLine, table, wrapped
@@ -42,6 +42,14 @@ def choose_color(when: str) -> None:
     """Keep what ``--color`` said for the rest of this command."""
     _color[0] = when
     console.cache_clear()
+
+
+_header = [False]
+
+
+def choose_header(*, shown: bool) -> None:
+    """Keep what ``--header`` said for the rest of this command."""
+    _header[0] = shown
 
 
 def is_terminal() -> bool:
@@ -157,10 +165,12 @@ def print_labelled(labelled: Iterable[tuple[str, str]]) -> None:
 def print_list(columns: Sequence[Column[Row]], rows: Sequence[Row], *, now_ms: int = 0) -> None:
     """Print the rows of an answer: a table with a header for a person, tab-separated lines for a program.
 
-    ``now_ms`` is the time from which a person reads how long ago something was.
+    The lines have a header with ``--header``. ``now_ms`` is the time from which a person reads how long ago something
+    was.
     """
     if not is_rich():
-        print_rows(lines(columns, rows))
+        names = [[column.name for column in columns if Face.PIPE in column.faces]] if _header[0] else []
+        print_rows(names + lines(columns, rows))
         return
     for line in table(columns, rows, width(), now_ms):
         console().print(styled(line))
