@@ -92,15 +92,15 @@ def numbers_of(world: World, record: Record) -> Numbers:
     parent = log.records.find(body.parent) if body.parent else None
     checks = [log.records.get(row.id).body for row in log.verifications.of(record.id)]
     pairs = [check for check in checks if isinstance(check, Verification) and check.values]
-    known = {"reported": body.value}
+    values = {"reported": body.value}
     if body.value is not None and parent is not None and isinstance(parent.body, Run) and parent.body.value is not None:
-        known["gain reported"] = parent.body.value - body.value
+        values["gain reported"] = parent.body.value - body.value
     if pairs:
-        known["verified"] = median(value for check in pairs for value in check.values)
-        known["gain"] = median(
+        values["verified"] = median(value for check in pairs for value in check.values)
+        values["gain"] = median(
             before - value for check in pairs for before, value in zip(check.parent_values, check.values, strict=True)
         )
-    return {word: number for word, number in known.items() if number is not None}
+    return {word: number for word, number in values.items() if number is not None}
 
 
 class Served:
@@ -153,19 +153,19 @@ def cli(home: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[.
     return call
 
 
-def shown(number: float, word: str) -> str:
+def rounded(number: float, word: str) -> str:
     return f"{number:+.4f}" if word.startswith("gain") else f"{number:.4f}"
 
 
-def as_shown(numbers: Numbers) -> dict[str, str]:
-    return {word: shown(number, word) for word, number in numbers.items()}
+def as_rounded(numbers: Numbers) -> dict[str, str]:
+    return {word: rounded(number, word) for word, number in numbers.items()}
 
 
-def told(answer: object, run: str = "") -> Iterator[tuple[str, Numbers]]:
+def numbers_in(answer: object, run: str = "") -> Iterator[tuple[str, Numbers]]:
     """All numbers of runs in a JSON document, each with the run that they are of."""
     if isinstance(answer, list):
-        for one in answer:
-            yield from told(one, run)
+        for item in answer:
+            yield from numbers_in(item, run)
     if not isinstance(answer, dict):
         return
     run = answer["id"] if str(answer.get("id", "")).startswith("bafy") else run
@@ -174,13 +174,13 @@ def told(answer: object, run: str = "") -> Iterator[tuple[str, Numbers]]:
         yield run[7:15], {word: number for word, number in fields.items() if number is not None}
     for name, inner in answer.items():
         of = answer.get(name.removesuffix("_numbers"), "") if name.endswith("_numbers") else run
-        yield from told(inner, of)
+        yield from numbers_in(inner, of)
 
 
-def check_all(found: Iterable[tuple[str, Numbers]], expected: dict[str, Numbers]) -> set[str]:
+def check_all(rows: Iterable[tuple[str, Numbers]], expected: dict[str, Numbers]) -> set[str]:
     """The runs whose numbers were found, each of which is what it should be."""
     runs = set()
-    for run, numbers in found:
+    for run, numbers in rows:
         assert numbers == pytest.approx(expected[run], abs=1e-9), run
         runs.add(run)
     return runs
@@ -210,7 +210,7 @@ ADDRESSES = ("best", "top?limit=100", "runs?size=200", "tasks", "status")
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_answers_of_the_api(address: str, served: Served, world: World, expected: dict[str, Numbers]) -> None:
     (text,) = served.get(f"/v1/{address}")
-    assert check_all(told(json.loads(text)), expected) >= ids(world, "confirmed")
+    assert check_all(numbers_in(json.loads(text)), expected) >= ids(world, "confirmed")
 
 
 def test_answers_of_the_api_about_one_run(served: Served, world: World, expected: dict[str, Numbers]) -> None:
@@ -219,10 +219,10 @@ def test_answers_of_the_api_about_one_run(served: Served, world: World, expected
         names = ("", "/context", "/path", "/lineage")
         texts = served.get(*(f"/v1/runs/{run}{name}" for name in names))
         for name, text in zip(names, texts, strict=True):
-            assert run[7:15] in check_all(told(json.loads(text)), expected), (title, name)
+            assert run[7:15] in check_all(numbers_in(json.loads(text)), expected), (title, name)
     old, new = (format_id(world.runs[title].id) for title in ("first", "confirmed"))
     (text,) = served.get(f"/v1/diff?old={old}&new={new}")
-    assert check_all(told(json.loads(text)), expected) == ids(world, "first", "confirmed")
+    assert check_all(numbers_in(json.loads(text)), expected) == ids(world, "first", "confirmed")
     assert json.loads(text)["is_parent"]
 
 
@@ -237,7 +237,7 @@ def test_the_chart(served: Served, world: World, expected: dict[str, Numbers]) -
 
 def test_the_tools_for_agents(served: Served, world: World, expected: dict[str, Numbers]) -> None:
     old, new = (format_id(world.runs[title].id) for title in ("first", "confirmed"))
-    asked: dict[str, Callable[[Tools], object]] = {
+    questions: dict[str, Callable[[Tools], object]] = {
         "status": lambda tools: tools.status(),
         "best": lambda tools: tools.best(),
         "search_runs": lambda tools: tools.search_runs(order="best"),
@@ -245,16 +245,20 @@ def test_the_tools_for_agents(served: Served, world: World, expected: dict[str, 
         "lineage": lambda tools: tools.show_run(new, part="lineage"),
         "diff": lambda tools: tools.diff(old, new),
     }
-    for name, question in asked.items():
-        found = dict(told(served.tool(question)))
-        assert found.keys() >= ids(world, "confirmed"), name
-        check_all(found.items(), expected)
+    for name, question in questions.items():
+        answers = dict(numbers_in(served.tool(question)))
+        assert answers.keys() >= ids(world, "confirmed"), name
+        check_all(answers.items(), expected)
 
 
 def cells(columns: Columns, row: object, face: Face) -> dict[str, str]:
     """The first number below each word in a row of a table for people."""
-    found = {one.name: NUMBER.search(one.text(row, 0)) for one in visible(columns, [row], face, 0) if one.name in WORDS}
-    return {name: number.group() for name, number in found.items() if number}
+    matches = {
+        column.name: NUMBER.search(column.text(row, 0))
+        for column in visible(columns, [row], face, 0)
+        if column.name in WORDS
+    }
+    return {name: number.group() for name, number in matches.items() if number}
 
 
 @pytest.mark.parametrize("face", [Face.TERMINAL, Face.PAGE])
@@ -275,7 +279,7 @@ def test_tables_for_people(face: Face, served: Served, world: World, expected: d
     for columns, rows, id_of in lists:
         assert rows
         for row in rows:
-            assert cells(columns, row, face) == as_shown(expected[id_of(row)[7:15]])
+            assert cells(columns, row, face) == as_rounded(expected[id_of(row)[7:15]])
 
 
 def test_lines_for_programs(cli: Callable[..., str], world: World, expected: dict[str, Numbers]) -> None:
@@ -286,17 +290,17 @@ def test_lines_for_programs(cli: Callable[..., str], world: World, expected: dic
         ("run", "lineage", confirmed): LINEAGE_COLUMNS,
     }
     for words, columns in lists.items():
-        names = [one.name for one in columns if Face.PIPE in one.faces]
+        names = [column.name for column in columns if Face.PIPE in column.faces]
         rows = [dict(zip(names, line.split("\t"), strict=True)) for line in cli(*words).splitlines() if "\t" in line]
         assert len(rows) >= 3
         for row in rows:
-            found = {word: float(row[word]) for word in WORDS if row[word]}
-            assert found == pytest.approx(expected[row["run"][7:15]], abs=1e-5), words
+            numbers = {word: float(row[word]) for word in WORDS if row[word]}
+            assert numbers == pytest.approx(expected[row["run"][7:15]], abs=1e-5), words
 
 
 def test_sentences_of_the_command_line(cli: Callable[..., str], world: World, expected: dict[str, Numbers]) -> None:
     (confirmed,) = ids(world, "confirmed")
-    numbers, before = as_shown(expected[confirmed]), as_shown(expected[next(iter(ids(world, "first")))])
+    numbers, before = as_rounded(expected[confirmed]), as_rounded(expected[next(iter(ids(world, "first")))])
     for words in (("best",), ("status",)):
         rows = dict(line.split("\t", 1) for line in cli(*words).splitlines() if "\t" in line)
         assert re.match(rf"{numbers['verified']} ± \d\.\d+ verified · confirmed", rows["best"]), words
@@ -321,7 +325,9 @@ def page_cells(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """The numbers in the rows of the tables of a page, by the runs that the rows are of."""
     for row in re.findall(r"<tr.*?</tr>", text, re.DOTALL):
         run = re.search(r'href="/run/(\w+)', row)
-        found = re.findall(r'<t[dh][^>]*class="c-(reported|verified|gain-reported|gain)[ "].*?</t[dh]>', row, re.DOTALL)
+        cell_names = re.findall(
+            r'<t[dh][^>]*class="c-(reported|verified|gain-reported|gain)[ "].*?</t[dh]>', row, re.DOTALL
+        )
         texts = {
             name.replace("-", " "): re.sub(r"<[^>]+>", "", cell).replace("−", "-")
             for name, cell in re.findall(
@@ -329,17 +335,17 @@ def page_cells(text: str) -> Iterator[tuple[str, dict[str, str]]]:
             )
         }
         numbers = {name: match.group() for name, cell in texts.items() if (match := NUMBER.search(cell))}
-        if run and found:
+        if run and cell_names:
             yield run[1], numbers
 
 
 @pytest.mark.parametrize("address", ["/?size=200", "/board", "/node", "/participants/{author}"])
 def test_tables_of_the_pages(address: str, served: Served, world: World, expected: dict[str, Numbers]) -> None:
     (text,) = served.get(address.format(author=AUTHOR.public.hex()[:8]))
-    found = list(page_cells(text))
-    assert {run for run, _ in found} >= ids(world, "confirmed")
-    for run, numbers in found:
-        assert numbers == as_shown(expected[run]), run
+    page_rows = list(page_cells(text))
+    assert {run for run, _ in page_rows} >= ids(world, "confirmed")
+    for run, numbers in page_rows:
+        assert numbers == as_rounded(expected[run]), run
 
 
 def test_the_page_and_the_card_of_each_run(served: Served, world: World, expected: dict[str, Numbers]) -> None:
@@ -347,7 +353,7 @@ def test_the_page_and_the_card_of_each_run(served: Served, world: World, expecte
     texts = served.get(*(f"/run/{run}" for run in runs))
     cards = served.get(*(f"/card/{run}" for run in runs))
     for run, text, card in zip(runs, texts, cards, strict=True):
-        numbers = as_shown(expected[run])
+        numbers = as_rounded(expected[run])
         words = whole_page(text).text.replace("−", "-").partition("Who measured what")[0]
         if "verified" in numbers:
             assert re.search(rf"Verified {numbers['verified']} ± \S+ median of ", words), run
@@ -366,7 +372,7 @@ def test_the_lineage_page(served: Served, world: World, expected: dict[str, Numb
     steps = re.findall(r'<li id="s-(\w+)">(.*?)(?=<li id="s-|</ol>)', text, re.DOTALL)
     assert {run for run, _ in steps} >= ids(world, "baseline", "first", "confirmed", "provisional", "reported")
     for run, step in steps:
-        numbers = as_shown(expected[run])
+        numbers = as_rounded(expected[run])
         text = plain(step)
         lead = "verified" if "verified" in numbers else "reported"
         assert re.search(rf"{numbers[lead]}( ± \S+)? {lead}", text), (run, text)
@@ -379,7 +385,7 @@ def test_all_name_one_best_run_and_one_number(
     served: Served, cli: Callable[..., str], world: World, expected: dict[str, Numbers]
 ) -> None:
     (best,) = ids(world, "confirmed")
-    number = as_shown(expected[best])["verified"]
+    number = as_rounded(expected[best])["verified"]
     progress, tasks, metrics, *answers = served.get(
         "/", "/tasks", "/metrics", "/v1/best", "/v1/tasks", "/v1/status", "/v1/top"
     )
@@ -391,30 +397,32 @@ def test_all_name_one_best_run_and_one_number(
     assert gauge
     assert float(gauge[1]) == pytest.approx(expected[best]["verified"])
     told_best = [json.loads(text) for text in answers]
-    found = [told_best[0]["task"]["best"]["id"], told_best[0]["run"]["id"], told_best[1]["tasks"][0]["best"]["id"]]
-    found += [told_best[2]["task"]["best"]["id"], told_best[3]["task"]["best"]["id"]]
-    found += [cli("show", "@", "--field", "id").strip()]
-    assert {one[7:15] for one in found} == {best}
+    best_runs = [told_best[0]["task"]["best"]["id"], told_best[0]["run"]["id"], told_best[1]["tasks"][0]["best"]["id"]]
+    best_runs += [told_best[2]["task"]["best"]["id"], told_best[3]["task"]["best"]["id"]]
+    best_runs += [cli("show", "@", "--field", "id").strip()]
+    assert {run[7:15] for run in best_runs} == {best}
 
 
 def test_a_table_of_results_and_commits(cli: Callable[..., str], world: World, expected: dict[str, Numbers]) -> None:
     rows = [line.split("\t") for line in cli("run", "export").splitlines()]
-    found = {row[0]: row[1] for row in rows[1:]}
+    reported = {row[0]: row[1] for row in rows[1:]}
     for run in ids(world, *TITLES):
-        assert float(found[run]) == pytest.approx(expected[run].get("reported", 0.0), abs=1e-6)
+        assert float(reported[run]) == pytest.approx(expected[run].get("reported", 0.0), abs=1e-6)
     for title in TITLES[1:]:
         record = world.runs[title]
         assert isinstance(record.body, Run)
         numbers = expected[short_id(record.id)]
-        said = dict(
+        trailers = dict(
             line.split(": ", 1)
             for line in message(record, world.village.log.records.get(record.body.parent)).splitlines()
             if re.match(r"[A-Z][-a-z]+: ", line)
         )
-        given = {word: float(said[name]) for word, name in TRAILERS.items() if name in said}
+        numbers_of_commit = {word: float(trailers[name]) for word, name in TRAILERS.items() if name in trailers}
         # A commit knows its run and the parent alone, and not which direction the task has.
-        given |= {word: -number for word, number in given.items() if word == "gain reported"}
-        assert given == pytest.approx({word: numbers[word] for word in TRAILERS if word in numbers}, abs=1e-5)
+        numbers_of_commit |= {word: -number for word, number in numbers_of_commit.items() if word == "gain reported"}
+        assert numbers_of_commit == pytest.approx(
+            {word: numbers[word] for word in TRAILERS if word in numbers}, abs=1e-5
+        )
 
 
 def test_alone_ones_own_run_is_the_best_and_a_better_claim_stands_beside_it(tmp_path: Path) -> None:

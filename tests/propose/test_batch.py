@@ -29,30 +29,34 @@ def proposals(search: int, runs: int, *, claims_seen: bool) -> list[SearchPropos
     problem = SearchProblem(
         task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None, patches_of(task)
     )
-    known = history(search, runs, landscape(search, dice), dice)
+    past_runs = history(search, runs, landscape(search, dice), dice)
     made: list[SearchProposal] = []
     for peer in range(PEERS):
-        claims = [LiveClaim(one.source_digest, one.replicate, one.genome) for one in made] if claims_seen else []
-        made.append(propose(problem, known, claims, worker=f"{peer}", counter=0))
+        claims = (
+            [LiveClaim(proposal.source_digest, proposal.replicate, proposal.genome) for proposal in made]
+            if claims_seen
+            else []
+        )
+        made.append(propose(problem, past_runs, claims, worker=f"{peer}", counter=0))
     return made
 
 
 def apart(made: list[SearchProposal]) -> float:
     """The mean distance of a program to the nearest of the others, in widths of a range."""
     parameters = list(space_of(shipped_task().baseline.decode(), patches_of(shipped_task())).parameters.values())
-    return _nearest([one.genome for one in made], parameters)
+    return _nearest([proposal.genome for proposal in made], parameters)
 
 
 def _nearest(genomes: Sequence[Genome], parameters: Sequence[Parameter]) -> float:
-    def distance(one: Genome, other: Genome) -> float:
+    def distance(first: Genome, second: Genome) -> float:
         return sum(
-            abs(each.place(one[each.name]) - each.place(other[each.name]))
+            abs(each.place(first[each.name]) - each.place(second[each.name]))
             if each.ordered
-            else 0.5 * (one[each.name] != other[each.name])
+            else 0.5 * (first[each.name] != second[each.name])
             for each in parameters
         )
 
-    return fmean(min(distance(one, other) for other in genomes if other is not one) for one in genomes)
+    return fmean(min(distance(genome, other) for other in genomes if other is not genome) for genome in genomes)
 
 
 @pytest.mark.slow
@@ -60,7 +64,7 @@ def _nearest(genomes: Sequence[Genome], parameters: Sequence[Parameter]) -> floa
 def test_peers_of_one_round_propose_different_programs(runs: int) -> None:
     rounds = {seen: [proposals(search, runs, claims_seen=seen) for search in range(3)] for seen in (True, False)}
     for made in (*rounds[True], *rounds[False]):
-        assert len({one.source_digest for one in made}) == PEERS
+        assert len({proposal.source_digest for proposal in made}) == PEERS
     seen, unseen = (fmean(map(apart, rounds[each])) for each in (True, False))
     print(f"{runs} runs known: the nearest is {seen:.2f} away, and {unseen:.2f} where no claim is seen")
     assert seen > unseen > 1.0
@@ -78,15 +82,15 @@ def test_a_round_in_a_small_space_does_not_crowd_around_one_point() -> None:
     rate, decay = parameters = list(space.parameters.values())
 
     def proposed(draws: Draws) -> list[Genome]:
-        known = []
+        past_runs = []
         for genome in [space.default(), *(anywhere(parameters, draws) for _ in range(23))]:
             value = math.sin(7 * rate.place(genome["RATE"])) + 0.3 * math.cos(9 * decay.place(genome["DECAY"]))
-            known.append(past(f"{genome}", source_digest(space.build(genome) or ""), genome, value))
-        asked = SearchProblem(b"small", WAVES, "minimize", 0.0, None, no_source)
+            past_runs.append(past(f"{genome}", source_digest(space.build(genome) or ""), genome, value))
+        problem = SearchProblem(b"small", WAVES, "minimize", 0.0, None, no_source)
         made: list[SearchProposal] = []
         for peer in range(8):
-            claims = [LiveClaim(one.source_digest, one.replicate, one.genome) for one in made]
-            made.append(propose(asked, known, claims, worker=f"{peer}", counter=0))
-        return [one.genome for one in made]
+            claims = [LiveClaim(proposal.source_digest, proposal.replicate, proposal.genome) for proposal in made]
+            made.append(propose(problem, past_runs, claims, worker=f"{peer}", counter=0))
+        return [proposal.genome for proposal in made]
 
     assert fmean(_nearest(proposed(Draws(b"round", bytes([i]))), parameters) for i in range(4)) > 0.1

@@ -29,12 +29,12 @@ def program(flags: str, file: str = FLAGS) -> str:
     return join_files({"a.c": "int main() {}\n", file: flags})
 
 
-def found(source: str) -> dict[str, object]:
-    return {name: one.value for name, one in constants(source).items() if one.is_flag}
+def flags_of(source: str) -> dict[str, object]:
+    return {name: constant.value for name, constant in constants(source).items() if constant.is_flag}
 
 
 @pytest.mark.parametrize(
-    ("flags", "known"),
+    ("flags", "values"),
     [
         ("-O2\n", {"-O": 2, **OFF}),
         ("-std=c++20\n-O3 -march=native\n-Wall\n", {"-O": 3, **OFF, "-march=native": True}),
@@ -44,17 +44,17 @@ def found(source: str) -> dict[str, object]:
         ("", {}),
     ],
 )
-def test_flags_are_found_and_what_says_something_else_stays(flags: str, known: dict[str, object]) -> None:
-    assert found(program(flags)) == known
+def test_flags_are_found_and_what_says_something_else_stays(flags: str, values: dict[str, object]) -> None:
+    assert flags_of(program(flags)) == values
 
 
 def test_a_script_has_the_flags_of_its_one_line_that_compiles() -> None:
     source = program("set -e\ng++-12 -O2 -o a a.c && ./a -O1  # -flto\n", "run.sh")
-    assert found(source) == {"-O": 2, **OFF}
+    assert flags_of(source) == {"-O": 2, **OFF}
     changed = set_constants(source, {"-O": 3, "-flto": True})
     assert "g++-12 -flto -O3 -o a a.c && ./a -O1  # -flto\n" in changed
-    assert found(program("gcc -O2 -c a.c\ngcc -O2 -c b.c\n", "run.sh")) == {}
-    assert found(program("gcc -O2 -c a.c\n", "notes.txt")) == {}
+    assert flags_of(program("gcc -O2 -c a.c\ngcc -O2 -c b.c\n", "run.sh")) == {}
+    assert flags_of(program("gcc -O2 -c a.c\n", "notes.txt")) == {}
 
 
 def test_any_flags_are_set_and_taken_away_again() -> None:

@@ -23,7 +23,7 @@ changes = st.dictionaries(names, st.tuples(st.floats(0, 1), st.floats(0, 1)), mi
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "words"),
     [
         ({"+bigram": [False, True]}, "bigram table"),
         ({"+bigram": [True, False]}, "no bigram table"),
@@ -40,8 +40,8 @@ changes = st.dictionaries(names, st.tuples(st.floats(0, 1), st.floats(0, 1)), mi
         ({"A" * 70: [1, 2], "B": [1, 2]}, f"{'A' * 54}… (+1)"),
     ],
 )
-def test_a_change_in_words(change: dict[str, list[Any]], told: str) -> None:
-    assert title(change, {}, PATCHES) == told
+def test_a_change_in_words(change: dict[str, list[Any]], words: str) -> None:
+    assert title(change, {}, PATCHES) == words
 
 
 def test_the_largest_gain_comes_first_and_patches_before_constants() -> None:
@@ -52,20 +52,21 @@ def test_the_largest_gain_comes_first_and_patches_before_constants() -> None:
 
 @given(changes, st.dictionaries(names, st.floats(-1, 1)))
 def test_a_title_fits_and_counts_what_it_leaves_out(change: dict[str, Any], gains: dict[str, float]) -> None:
-    told = title(change, gains, PATCHES)
+    text = title(change, gains, PATCHES)
 
-    assert 0 < len(told) <= TITLE_LENGTH
-    assert title(dict(reversed(change.items())), gains, PATCHES) == told
-    if "…" not in told:
-        listed, _, more = told.partition(" (+")
+    assert 0 < len(text) <= TITLE_LENGTH
+    assert title(dict(reversed(change.items())), gains, PATCHES) == text
+    if "…" not in text:
+        listed, _, more = text.partition(" (+")
         assert len(listed.split(", ")) + int(more.removesuffix(")") or 0) == len(change)
 
 
 def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
     medians = {"+averaging": -0.5, "+bigram": -0.1, "+adam-eps": -0.01}
-    known, everywhere = replace(problem(), median_of=medians.get), SearchSettings(random_share=1.0)
+    with_medians, everywhere = replace(problem(), median_of=medians.get), SearchSettings(random_share=1.0)
     made = [
-        propose(known, memory(4, 30), [], worker="w", counter=counter, settings=everywhere) for counter in range(16)
+        propose(with_medians, memory(4, 30), [], worker="w", counter=counter, settings=everywhere)
+        for counter in range(16)
     ]
     both = [proposal for proposal in made if {"+averaging", "+adam-eps"} <= set(proposal.change)]
 
@@ -74,23 +75,23 @@ def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
 
 
 def test_one_run_has_a_value_and_no_median() -> None:
-    def told(good: list[dict[str, object]], rest: list[dict[str, object]], change: dict[str, object]) -> str:
+    def reason(good: list[dict[str, object]], rest: list[dict[str, object]], change: dict[str, object]) -> str:
         return hypothesis(change, {}, good, rest, "End.", PATCHES)
 
     rate = {"RATE": (1, 2)}
-    assert told([{"RATE": 3}], [{"RATE": 5}], rate) == "RATE 2: the best run has 3, the other run 5. End."
-    assert told([{"RATE": 3}] * 3, [{"RATE": 5}] * 2, rate) == (
+    assert reason([{"RATE": 3}], [{"RATE": 5}], rate) == "RATE 2: the best run has 3, the other run 5. End."
+    assert reason([{"RATE": 3}] * 3, [{"RATE": 5}] * 2, rate) == (
         "RATE 2: the median of the best 3 runs is 3, the median of the other 2 5. End."
     )
-    assert told([{"+a": True}], [], {"+a": (False, True)}).endswith("the best run has it. End.")
+    assert reason([{"+a": True}], [], {"+a": (False, True)}).endswith("the best run has it. End.")
     # What does not set the best runs apart, or speaks against the change, is no reason for it.
     for good, rest, speaks in ((8, 8, False), (2, 2, False), (8, 3, False), (1, 2, False), (3, 1, True), (1, 3, True)):
-        assert ("runs is" in told([{"RATE": good}] * 3, [{"RATE": rest}] * 37, {"RATE": (16, 2)})) == speaks
-    assert told([{"KIND": "a"}] * 3, [{"KIND": "b"}] * 9, {"KIND": ("a", "b")}) == "End."
-    assert "runs is a" in told([{"KIND": "a"}] * 3, [{"KIND": "b"}] * 9, {"KIND": ("b", "a")})
+        assert ("runs is" in reason([{"RATE": good}] * 3, [{"RATE": rest}] * 37, {"RATE": (16, 2)})) == speaks
+    assert reason([{"KIND": "a"}] * 3, [{"KIND": "b"}] * 9, {"KIND": ("a", "b")}) == "End."
+    assert "runs is a" in reason([{"KIND": "a"}] * 3, [{"KIND": "b"}] * 9, {"KIND": ("b", "a")})
     for new in (True, False):
         change = {"+a": (not new, new)}
-        assert told([{"+a": not new}] * 3, [{"+a": new}] * 9, change) == "End."
-        assert told([{"+a": new}] * 3, [{"+a": new}] * 9, change) == "End."
-        assert "of the best 3 runs" in told([{"+a": new}] * 3, [{"+a": not new}] * 9, change)
-    assert told([{"+a": False}], [], {"+a": (False, True)}).endswith("the best run has it not. End.")
+        assert reason([{"+a": not new}] * 3, [{"+a": new}] * 9, change) == "End."
+        assert reason([{"+a": new}] * 3, [{"+a": new}] * 9, change) == "End."
+        assert "of the best 3 runs" in reason([{"+a": new}] * 3, [{"+a": not new}] * 9, change)
+    assert reason([{"+a": False}], [], {"+a": (False, True)}).endswith("the best run has it not. End.")

@@ -38,13 +38,13 @@ def f():
 
 
 def test_ranges_are_read_from_the_comments() -> None:
-    found = constants(SOURCE)
+    by_name = constants(SOURCE)
 
-    assert {name: c.value for name, c in found.items()} == {
+    assert {name: c.value for name, c in by_name.items()} == {
         "A": 1, "B": 0.5, "NAME": "ä漢", "C": 1e-3, "D": True, "E": "x", "F": 1.0, "G": -2, "ODD": 0,
         "lower": 3, "fixed": 0.5, "LIST[0]": 1, "LIST[1]": 2, "f.A": 7,
     }  # fmt: skip
-    ranges = {name: c.range for name, c in found.items() if c.range}
+    ranges = {name: c.range for name, c in by_name.items() if c.range}
     assert set(ranges) == {"A", "B", "C", "D", "E", "F", "G", "lower", "LIST[0]", "LIST[1]", "f.A"}
     assert (ranges["C"].kind, ranges["C"].low, ranges["C"].high) == ("log", 0.0001, 1.0)
     assert ranges["E"].choices == ("x", "y", "z")
@@ -165,9 +165,9 @@ def test_a_range_in_few_characters(comment: str, value: Value, range_: str) -> N
     ],
 )  # fmt: skip
 def test_where_constants_are_found(line: str, ranges: dict[str, str]) -> None:
-    found = {name: str(one.range) for name, one in constants(line).items() if one.range}
+    ranges_of_line = {name: str(constant.range) for name, constant in constants(line).items() if constant.range}
 
-    assert found == ranges
+    assert ranges_of_line == ranges
 
 
 def test_lines_of_other_languages_are_read_by_their_comments() -> None:
@@ -181,9 +181,9 @@ TWICE=2 # 1 .. 3
 größe = -4; // -8 .. 8 Zoll
 """
     program = join_files({"run.sh": source})
-    found = constants(program)
+    by_name = constants(program)
 
-    assert {name: (one.value, str(one.range)) for name, one in found.items()} == {
+    assert {name: (constant.value, str(constant.range)) for name, constant in by_name.items()} == {
         "THREADS": (16, "1 .. 64 (log)"), "RATE": (0.5, "0.1 .. 0.9"), "größe": (-4, "-8 .. 8"),
     }  # fmt: skip
     changed = set_constants(program, {"größe": 7, "RATE": 0.25})
@@ -195,7 +195,7 @@ def test_each_file_of_a_program_has_its_constants_and_a_name_of_two_files_has_th
         {"train.py": "LR = 0.1\nSIZE = 4\nprint(LR, SIZE)\n", "bench.cpp": "int SIZE = 8; // 1 .. 64\n"}
     )
 
-    assert {name: one.value for name, one in constants(program).items()} == {
+    assert {name: constant.value for name, constant in constants(program).items()} == {
         "LR": 0.1, "train.py:SIZE": 4, "bench.cpp:SIZE": 8,
     }  # fmt: skip
     changed = set_constants(program, {"bench.cpp:SIZE": 32, "LR": 0.2})
@@ -224,9 +224,9 @@ def test_each_file_of_a_program_has_its_constants_and_a_name_of_two_files_has_th
     ],
 )
 def test_constants_of_a_compiled_program_are_known_by_how_they_cut_loops(line: str, range_: str | None) -> None:
-    (found,) = list(constants(join_files({"a.cpp": line + "\n"})).values()) or [None]
+    (constant,) = list(constants(join_files({"a.cpp": line + "\n"})).values()) or [None]
 
-    assert (str(found.range) if found else None) == range_
+    assert (str(constant.range) if constant else None) == range_
 
 
 @given(st.text(max_size=60), st.sampled_from(["train.py", "a.cpp", "bin/run"]))

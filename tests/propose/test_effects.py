@@ -20,21 +20,21 @@ def pair(delta: float | None, raised: int = 1) -> PairRow:
 
 
 def effect(*pairs: PairRow, sign: float = 1.0, name: str = "LR") -> Effect:
-    found = effect_of(name, pairs, sign=sign)
-    assert found is not None
-    return found
+    estimate = effect_of(name, pairs, sign=sign)
+    assert estimate is not None
+    return estimate
 
 
 def test_a_part_that_helps_is_seen_from_adding_and_from_dropping_it() -> None:
     noise = random.Random(1)
     pairs = [pair(-0.1 + noise.gauss(0, 0.02), 1) for _ in range(10)] + [pair(0.1, -1)] * 10
-    found = effect(*pairs)
-    assert (found.pairs, found.raised, found.lowered) == (20, 10, 10)
-    assert found.better >= 18
-    assert found.low is not None
-    assert found.high is not None
-    assert found.median is not None
-    assert found.low <= found.median <= found.high < 0
+    estimate = effect(*pairs)
+    assert (estimate.pairs, estimate.raised, estimate.lowered) == (20, 10, 10)
+    assert estimate.better >= 18
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.median is not None
+    assert estimate.low <= estimate.median <= estimate.high < 0
 
 
 def test_one_value_that_exploded_moves_nothing() -> None:
@@ -46,9 +46,9 @@ def test_one_value_that_exploded_moves_nothing() -> None:
 
 
 def test_runs_that_failed_are_counted_apart_and_by_direction() -> None:
-    found = effect(*[pair(None)] * 4, pair(-0.1), pair(-0.1), pair(0.2, -1), pair(None, -1))
-    assert (found.pairs, found.median) == (3, pytest.approx(-0.1))
-    assert (found.raised, found.raised_failed, found.lowered, found.lowered_failed) == (6, 4, 2, 1)
+    estimate = effect(*[pair(None)] * 4, pair(-0.1), pair(-0.1), pair(0.2, -1), pair(None, -1))
+    assert (estimate.pairs, estimate.median) == (3, pytest.approx(-0.1))
+    assert (estimate.raised, estimate.raised_failed, estimate.lowered, estimate.lowered_failed) == (6, 4, 2, 1)
     assert failures(6, 4, 2, 1) == "raised: 4 of 6 failed, lowered: 1 of 2 failed"
     assert failures(6, 0, 2, 0) == ""
     only = effect(pair(None))
@@ -97,7 +97,9 @@ def test_the_order_is_no_matter_and_a_larger_metric_is_the_mirror(deltas: list[f
         down.low,
         down.high,
     )
-    assert down.median == statistics.median(one.delta * one.raised for one in pairs if one.delta is not None)
+    assert down.median == statistics.median(
+        change.delta * change.raised for change in pairs if change.delta is not None
+    )
     order.shuffle(pairs)
     assert effect(*pairs) == down
 
@@ -108,5 +110,5 @@ def test_the_surest_improvement_is_first_and_few_pairs_last() -> None:
     harm = effect(*[pair(0.3)] * 8, name="harm")
     few, fewer, failing = effect(pair(-9.0), name="few"), effect(pair(-8.0), name="fewer"), effect(pair(None), name="f")
     made = [few, failing, harm, large, fewer, sure]
-    assert [one.parameter for one in ranked(made, sign=1.0)] == ["sure", "unsure", "harm", "few", "fewer", "f"]
+    assert [part.parameter for part in ranked(made, sign=1.0)] == ["sure", "unsure", "harm", "few", "fewer", "f"]
     assert ranked(made, sign=-1.0)[0] == harm

@@ -98,7 +98,7 @@ def test_what_the_runs_leave_open_is_still_tried_and_what_the_error_names_comes_
     open_ = explained("error {}", [{}], failed)
     assert {"BATCH < 1024", "DEPTH < 6"} <= set(open_)
 
-    good, bad = [sample(0, "")], [sample(9 + n, "out of memory", **one) for n, one in enumerate(failed)]
+    good, bad = [sample(0, "")], [sample(9 + n, "out of memory", **settings) for n, settings in enumerate(failed)]
     (cause,) = causes(SPACE, good, bad)
     assert str(cause) == ""
     assert cause.refuses({**SPACE.constants, **SPACE.default(), "BATCH": 4096, "DEPTH": 8})
@@ -118,11 +118,11 @@ def measured(made: SearchProposal, number: int) -> PastRun:
 def test_a_search_of_real_runs_keeps_to_a_rule_that_three_crashes_taught() -> None:
     problem = SearchProblem(b"task", join_files({"cells.py": PROGRAM}), "minimize", 0.01, None, lambda _: None)
     runs: list[PastRun] = []
-    told = ""
+    rule = ""
     for counter in range(20):
         made = propose(problem, runs, [], worker="c", counter=counter)
-        told = made.hypothesis if "Kept" in made.hypothesis else told
+        rule = made.hypothesis if "Kept" in made.hypothesis else rule
         runs.append(measured(made, counter))
 
     assert sum(run.value is None for run in runs) == 3
-    assert "Kept: CELLS % LANES == 0. 3 programs that broke it ended with “ValueError: cannot split" in told
+    assert "Kept: CELLS % LANES == 0. 3 programs that broke it ended with “ValueError: cannot split" in rule

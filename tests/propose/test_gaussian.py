@@ -47,9 +47,9 @@ def test_it_finds_what_two_genes_do_together_where_runs_lie_close() -> None:
             seen += [({**genome, "LR": rate}, together(genome), 1.0) for rate in (0.0005, 0.001, 0.002, 0.004)]
     model = fit(GENES, seen, [], Prior())
 
-    both, one = model.at({**BASE, "+muon": True, "+tied": True}), model.at({**BASE, "+muon": True})
+    both, single = model.at({**BASE, "+muon": True, "+tied": True}), model.at({**BASE, "+muon": True})
 
-    assert both[0] < one[0]
+    assert both[0] < single[0]
 
 
 def test_it_agrees_with_the_textbook_formula() -> None:
@@ -68,12 +68,12 @@ def test_it_agrees_with_the_textbook_formula() -> None:
     design = np.array([features(genome) for genome, _, _ in seen])
     precision = np.eye(design.shape[1]) + design.T @ design / 0.4**2
     weights = np.linalg.solve(precision, design.T @ np.array([score for _, score, _ in seen]) / 0.4**2)
-    here = np.array(features(BASE))
+    base_features = np.array(features(BASE))
 
     mean, deviation = model.at(BASE)
 
-    assert mean == pytest.approx(here @ weights, abs=1e-9)
-    assert deviation == pytest.approx(np.sqrt(here @ np.linalg.solve(precision, here)), abs=1e-9)
+    assert mean == pytest.approx(base_features @ weights, abs=1e-9)
+    assert deviation == pytest.approx(np.sqrt(base_features @ np.linalg.solve(precision, base_features)), abs=1e-9)
 
 
 def test_before_anything_is_known_patches_are_believed_to_help() -> None:
@@ -84,9 +84,9 @@ def test_before_anything_is_known_patches_are_believed_to_help() -> None:
 
 def test_what_runs_already_moves_no_mean_and_leaves_less_to_learn_nearby() -> None:
     seen = rows(30, lambda genome: float(genome["WARMUP"]))
-    here = {**BASE, "LR": 0.01}
-    alone, beside = fit(GENES, seen, [], Prior()), fit(GENES, seen, [here], Prior())
-    near = {**here, "LR": 0.009}
+    live_genome = {**BASE, "LR": 0.01}
+    alone, beside = fit(GENES, seen, [], Prior()), fit(GENES, seen, [live_genome], Prior())
+    near = {**live_genome, "LR": 0.009}
 
     assert beside.at(near)[0] == pytest.approx(alone.at(near)[0], abs=1e-9)
     assert beside.at(near)[1] < 0.7 * alone.at(near)[1]
@@ -111,7 +111,7 @@ def test_runs_say_within_how_much_of_its_range_each_gene_changes_the_score() -> 
     space = space_of("FAST = 0.5  # float [0.0, 1.0]\nSLOW = 0.5  # float [0.0, 1.0]\n")
     parameters, draws = list(space.parameters.values()), Draws(b"widths")
     genomes = [anywhere(parameters, draws) for _ in range(40)]
-    seen = [(one, math.sin(12 * float(one["FAST"])) + 0.5 * float(one["SLOW"]), 1.0) for one in genomes]
+    seen = [(genome, math.sin(12 * float(genome["FAST"])) + 0.5 * float(genome["SLOW"]), 1.0) for genome in genomes]
 
     widths = likeliest(parameters, seen, Prior()).widths
 

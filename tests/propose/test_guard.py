@@ -44,16 +44,16 @@ def test_an_ordinary_change_passes() -> None:
 def test_what_a_training_program_has_no_need_of_is_named(old: str, new: str, word: str) -> None:
     assert old in BETTER
 
-    found = static_guard(BETTER.replace(old, new, 1), TRAIN, NAMES)
+    sentences = static_guard(BETTER.replace(old, new, 1), TRAIN, NAMES)
 
-    assert any(word in sentence for sentence in found), found
-    assert all(sentence.endswith(".") for sentence in found)
+    assert any(word in sentence for sentence in sentences), sentences
+    assert all(sentence.endswith(".") for sentence in sentences)
 
 
 def test_comments_and_spacing_are_no_change() -> None:
-    found = static_guard("# other words\n" + TRAIN.replace("0.001 ", "1e-3 "), TRAIN, NAMES)
+    sentences = static_guard("# other words\n" + TRAIN.replace("0.001 ", "1e-3 "), TRAIN, NAMES)
 
-    assert found == ["Nothing changed but comments, spacing or the spelling of numbers."]
+    assert sentences == ["Nothing changed but comments, spacing or the spelling of numbers."]
 
 
 @given(st.text(max_size=200))

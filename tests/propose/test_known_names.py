@@ -86,7 +86,7 @@ def test_what_is_not_turned_because_of_its_value(name: str, value: Value) -> Non
 
 @given(st.text(min_size=1, max_size=30), st.integers() | st.floats() | st.booleans() | st.text(max_size=3))
 def test_any_name_and_value_give_a_range_around_the_value_or_none(name: str, value: Value) -> None:
-    found = guess(name, value)
+    range_ = guess(name, value)
 
-    if found is not None:
-        assert value in found.choices if found.kind == "one of" else found.low <= float(value) <= found.high
+    if range_ is not None:
+        assert value in range_.choices if range_.kind == "one of" else range_.low <= float(value) <= range_.high

@@ -28,7 +28,7 @@ def sample(genome: Genome, score: float, tier: int | None = 0) -> Sample:
 def moves(working: list[Sample], count: int = 40) -> list[Genome]:
     """Proposals that all go by density: there is a claim, and scores are equal."""
     always, claimed = SearchSettings(dense_share=1.0, random_share=0.0), [SPACE.default()]
-    ranked = sorted(working, key=lambda one: one.score)
+    ranked = sorted(working, key=lambda example: example.score)
     made = (
         next_move(SPACE, SearchHistory(ranked, [], claimed), Draws(b"dense", bytes([i])), lambda _: True, always)
         for i in range(count)
@@ -91,7 +91,7 @@ def test_proposals_go_where_the_good_lie_and_the_rest_does_not() -> None:
 
     tried = [anywhere(GENES, Draws(bytes([i]))) for i in range(200)]
 
-    made = moves([sample(one, 0.1 if good(one) else 0.2) for one in tried])
+    made = moves([sample(genome, 0.1 if good(genome) else 0.2) for genome in tried])
 
     assert sum(map(good, made)) >= 30
     assert sum(map(good, tried)) < 40
@@ -102,9 +102,9 @@ def test_what_may_not_be_built_upon_draws_nobody() -> None:
     low = [{"RATE": 0.1 + 0.01 * i, "DEPTH": 2, "KIND": "up"} for i in range(5)]
     high = [{"RATE": 0.85 + 0.003 * i, "DEPTH": 8, "KIND": "down"} for i in range(30)]
 
-    made = moves([sample(one, 0.2) for one in low] + [sample(one, 0.0, tier=None) for one in high])
+    made = moves([sample(genome, 0.2) for genome in low] + [sample(genome, 0.0, tier=None) for genome in high])
 
-    assert sum(abs(float(one["RATE"]) - 0.9) < 0.2 for one in made) < 4
+    assert sum(abs(float(genome["RATE"]) - 0.9) < 0.2 for genome in made) < 4
     assert len(made) == 40
 
 
@@ -112,6 +112,6 @@ def test_what_may_not_be_built_upon_draws_nobody() -> None:
 @given(st.integers(3, 30), st.integers(0, 255))
 def test_every_proposal_is_of_the_space(count: int, seed: int) -> None:
     tried = [anywhere(GENES, Draws(b"tried", bytes([seed, i]))) for i in range(count)]
-    for genome in moves([sample(one, 0.5) for one in tried], 3):
+    for genome in moves([sample(example, 0.5) for example in tried], 3):
         assert all(genome[gene.name] == gene.at(gene.place(genome[gene.name])) for gene in GENES if gene.ordered)
         assert genome["KIND"] in ("up", "down", "left", "right")

@@ -43,8 +43,8 @@ def test_the_search_hears_who_stands_behind_what(tmp_path):
     with BlobStore(tmp_path / "blobs") as blobs:
         _, runs, _ = recall(village.log, blobs, task, village.now_ms, me=BEN.public)
     village.log.close()
-    heard = [(run.value, run.tier, run.believed) for run in runs]
-    assert heard == [
+    recalled = [(run.value, run.tier, run.believed) for run in runs]
+    assert recalled == [
         (2.0, 3, True),
         (pytest.approx(1.305), 0, True),
         (1.1, 2, True),
@@ -54,8 +54,8 @@ def test_the_search_hears_who_stands_behind_what(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(("named", "heard"), [(2, [True, False]), (0, [True, True])])
-def test_a_stranger_teaches_the_search_nothing_also_where_too_few_are_attested_to_verify(tmp_path, named, heard):
+@pytest.mark.parametrize(("named", "believed"), [(2, [True, False]), (0, [True, True])])
+def test_a_stranger_teaches_the_search_nothing_also_where_too_few_are_attested_to_verify(tmp_path, named, believed):
     village = Village.at(tmp_path, Trust(participants=frozenset(root.public for root in ROOTS[:named])))
     task = shipped_task()
     fields = {"task": task.digest, "budget": task.budget.amount}
@@ -65,7 +65,7 @@ def test_a_stranger_teaches_the_search_nothing_also_where_too_few_are_attested_t
     with BlobStore(tmp_path / "blobs") as blobs:
         _, runs, _ = recall(village.log, blobs, task, village.now_ms, me=BEN.public)
     village.log.close()
-    assert [run.believed for run in runs] == heard
+    assert [run.believed for run in runs] == believed
 
 
 @pytest.mark.parametrize("may", [True, False])
@@ -131,10 +131,10 @@ def test_what_is_confirmed_or_refuted_is_known_as_such_however_far_down_it_stand
     village.confirm(good, 2.0, 1.5)
     village.refute(false, 1.9)
     problem, runs = cached(village, tmp_path, task, BEN)
-    found = {run.id: run for run in runs}
+    by_id = {run.id: run for run in runs}
     village.log.close()
     assert best_run(problem, runs).id == good.id
-    assert (found[good.id].tier, found[false.id].tier, found[false.id].believed) == (0, None, False)
+    assert (by_id[good.id].tier, by_id[false.id].tier, by_id[false.id].believed) == (0, None, False)
 
 
 def test_a_value_that_nobody_can_have_measured_is_not_built_upon(tmp_path):
@@ -172,7 +172,7 @@ def test_a_run_makes_another_one_of_its_program_needless_where_its_value_is_beli
     (toy / "task.toml").write_text((toy / "task.toml").read_text().replace('unit = "work"', f'unit = "{unit}"'))
     task = load_task(toy)
     village = Village.at(tmp_path, definition=task.definition())
-    said = village.run(1.0, "said", by=ANN)
+    theirs = village.run(1.0, "said", by=ANN)
     village.run(0.9, "strange", by=STRANGER)
     village.run(None, "failed", by=ANN, status="crashed")
     mine = village.run(None, "mine", by=BEN, status="crashed", reason="division by zero")
@@ -183,7 +183,7 @@ def test_a_run_makes_another_one_of_its_program_needless_where_its_value_is_beli
     def before(program, replicate=0):
         return run_before(village.log, task, sha(program), replicate=replicate, me=BEN.public)
 
-    assert (before("said"), before("mine")) == (said.id if unit == "work" else None, mine.id)
+    assert (before("said"), before("mine")) == (theirs.id if unit == "work" else None, mine.id)
     assert [before(name) for name in ("strange", "failed", "stopped", "gone", "unknown")] == [None] * 5
     assert (before("said", 1), before("mine", 1)) == (None, None)
     village.log.close()

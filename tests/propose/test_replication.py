@@ -76,8 +76,8 @@ def test_a_leader_that_fixes_its_seeds_is_repeated_with_others_and_stays_one_pro
         run = past(f"again {number}", again.source_digest, again.genome, 1.2 + number / 1000, replicate=number)
         runs.append(replace(run, seedless=stated_seedless(again.source)))
     evidence = gather(runs, direction="minimize", noise=None, floor=None)
-    found = next(one for one in evidence.candidates if one.first.id == leader.id)
-    assert (found.runs, found.source_digest) == (4, leader.source_digest)
+    candidate = next(candidate for candidate in evidence.candidates if candidate.first.id == leader.id)
+    assert (candidate.runs, candidate.source_digest) == (4, leader.source_digest)
     assert propose(task, runs, [], worker="w", counter=6).kind != "replicate"
 
 
@@ -85,15 +85,15 @@ def test_equal_values_of_a_program_that_fixes_its_seed_say_nothing_of_the_noise(
     source = "SEED = 3"
     fixed = [past(f"r{k}", source_digest(source), {}, 1.2, replicate=k) for k in range(3)]
     fixed = [replace(run, seedless=stated_seedless(source)) for run in fixed]
-    found = gather(fixed, direction="minimize", noise=None, floor=None)
-    assert (found.candidates[0].runs, found.spread) == (1, None)
-    assert found.noise == pytest.approx(0.012)
+    evidence = gather(fixed, direction="minimize", noise=None, floor=None)
+    assert (evidence.candidates[0].runs, evidence.spread) == (1, None)
+    assert evidence.noise == pytest.approx(0.012)
     other = past("other", source_digest("SEED = 4"), {}, 1.3)
-    found = gather(
+    evidence = gather(
         [*fixed, replace(other, seedless=stated_seedless("SEED = 4"))], direction="minimize", noise=None, floor=None
     )
-    assert found.candidates[0].runs == 2
-    assert found.spread == pytest.approx(0.0707, abs=1e-3)
+    assert evidence.candidates[0].runs == 2
+    assert evidence.spread == pytest.approx(0.0707, abs=1e-3)
 
 
 def test_a_leader_gets_only_so_many_seeds() -> None:

@@ -118,10 +118,10 @@ def test_an_answer_becomes_a_program(name: str) -> None:
 
 @pytest.mark.parametrize("name", BAD)
 def test_an_answer_is_refused_with_a_sentence_for_the_model(name: str) -> None:
-    answer, said = BAD[name]
+    answer, sentence = BAD[name]
     with pytest.raises(BadReply) as refused:
         read_reply(answer, RULES)
-    assert said in str(refused.value)
+    assert sentence in str(refused.value)
     assert len(str(refused.value)) < 600
     assert "\n" not in str(refused.value)
 
@@ -145,12 +145,12 @@ def test_fields_are_made_fit_for_a_record(
 
 
 def test_a_program_that_is_known_is_refused_with_its_result() -> None:
-    known = AnswerRules(
+    rules = AnswerRules(
         parent=PARENT, past_result=lambda digest: "g3xk gave 1.2" if digest == source_digest(FASTER) else ""
     )
     with pytest.raises(BadReply, match=r"g3xk gave 1\.2"):
-        read_reply(HEAD + RATE.replace("0.02", "2e-2"), known)
-    assert read_reply(HEAD + RATE.replace("0.02", "0.03"), known)
+        read_reply(HEAD + RATE.replace("0.02", "2e-2"), rules)
+    assert read_reply(HEAD + RATE.replace("0.02", "0.03"), rules)
 
 
 def test_the_guard_speaks_only_where_the_task_has_one() -> None:
@@ -186,13 +186,13 @@ def read(answer: str) -> ProposedProgram | str:
 @settings(max_examples=100)
 @given(st.lists(pieces | st.text(max_size=20), max_size=25).map("".join))
 def test_whatever_a_model_says_it_is_a_program_or_a_sentence(answer: str) -> None:
-    found = read(answer)
-    if isinstance(found, ProposedProgram):
-        assert source_digest(found.source) == found.source_digest != source_digest(PARENT)
-        assert found.title
+    outcome = read(answer)
+    if isinstance(outcome, ProposedProgram):
+        assert source_digest(outcome.source) == outcome.source_digest != source_digest(PARENT)
+        assert outcome.title
     else:
-        assert found.endswith(".")
-        assert "\n" not in found
+        assert outcome.endswith(".")
+        assert "\n" not in outcome
 
 
 def test_a_change_of_a_seed_alone_is_refused_with_its_reason() -> None:

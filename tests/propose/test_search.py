@@ -100,9 +100,9 @@ def test_a_space_with_nothing_left_gives_a_few_replicates_and_then_says_so() -> 
         propose(problem(baseline=source), runs, [], worker="w", counter=6)
 
 
-@pytest.mark.parametrize("known", [0, 1, 2])
-def test_few_things_change_around_the_best_while_little_is_known(known: int) -> None:
-    runs = memory(1, known)
+@pytest.mark.parametrize("run_count", [0, 1, 2])
+def test_few_things_change_around_the_best_while_little_is_known(run_count: int) -> None:
+    runs = memory(1, run_count)
     best = min((run for run in runs if run.value is not None), key=lambda run: float(run.value or 0))
     for counter in range(12):
         proposal = propose(problem(), runs, [], worker="w", counter=counter)
@@ -114,7 +114,7 @@ def test_few_things_change_around_the_best_while_little_is_known(known: int) -> 
 def _climb(direction: str, steps: int) -> float:
     """The value of the leader after some steps on a smooth made-up problem, noise included; smaller is better."""
     sign = 1.0 if direction == "minimize" else -1.0
-    given = problem(direction=direction)
+    search_problem = problem(direction=direction)
     noise = random.Random(5)
     runs: list[PastRun] = []
 
@@ -127,10 +127,10 @@ def _climb(direction: str, steps: int) -> float:
         )
 
     for counter in range(steps):
-        p = propose(given, runs, [], worker="w", counter=counter)
+        p = propose(search_problem, runs, [], worker="w", counter=counter)
         value = sign * (true_value(p.genome) + noise.gauss(0, 0.02))
         runs.append(PastRun(str(counter).encode(), p.source_digest, p.genome, value, p.replicate, None, None))
-    best = best_run(given, runs)
+    best = best_run(search_problem, runs)
     assert best is not None
     return true_value(best.genome)
 
@@ -147,10 +147,10 @@ def test_a_hand_written_leader_becomes_the_base() -> None:
     runs = memory(3, 30)
     better = set_constants(TRAIN.replace("F.gelu(self.up(x))", "F.silu(self.up(x))"), {"LR": 0.02})
     hand = past("hand", source_digest(better), {}, 0.5)
-    given = problem(source_of=lambda run: better if run == hand.id else None)
+    search_problem = problem(source_of=lambda run: better if run == hand.id else None)
     runs += [hand, *(past(f"hand{k}", hand.source_digest, {}, 0.5, replicate=k) for k in range(1, 4))]
 
-    proposal = propose(given, runs, [], worker="w", counter=1)
+    proposal = propose(search_problem, runs, [], worker="w", counter=1)
 
     assert proposal.base == hand.source_digest
     assert proposal.kind in {"local", "model"}
@@ -166,14 +166,14 @@ def test_a_good_structure_that_does_not_lead_is_tuned_for_a_few_runs() -> None:
     digest = source_digest(other)
     good = sorted(run.value for run in runs if run.value is not None)[3]
     hand = replace(past("hand", digest, {"LR": 0.02}, good + 1e-3), base=digest)
-    given = problem(source_of=lambda run: other if run == hand.id else None)
+    search_problem = problem(source_of=lambda run: other if run == hand.id else None)
 
-    def bases(known: list[PastRun]) -> list[bytes | None]:
-        return [propose(given, known, [], worker="w", counter=number).base for number in range(16)]
+    def bases(past_runs: list[PastRun]) -> list[bytes | None]:
+        return [propose(search_problem, past_runs, [], worker="w", counter=number).base for number in range(16)]
 
-    found = bases([*runs, hand])
-    assert 1 <= found.count(digest) <= 8
-    assert set(found) == {digest, None}
+    base_digests = bases([*runs, hand])
+    assert 1 <= base_digests.count(digest) <= 8
+    assert set(base_digests) == {digest, None}
     children = [
         replace(past(f"child{number}", bytes([number]) * 32, {"LR": 0.02 + number / 100}, good + 0.1), base=digest)
         for number in range(1, 4)
@@ -189,9 +189,9 @@ def test_a_program_that_is_its_own_base_says_nothing_of_its_settings_elsewhere()
         hand = replace(past("hand", b"a" * 32, {"LR": 0.02}, value), base=b"a" * 32)
         child = replace(past("child", b"c" * 32, {"LR": 0.03}, value), base=hand.base)
         evidence = gather([*runs, hand, child], direction="minimize", noise=0.02, floor=None)
-        known = {sample.run.id for found in samples(ground, evidence, source_digest(TRAIN)) for sample in found}
-        assert hand.id not in known
-        assert {child.id, runs[0].id} <= known
+        sampled = {sample.run.id for group in samples(ground, evidence, source_digest(TRAIN)) for sample in group}
+        assert hand.id not in sampled
+        assert {child.id, runs[0].id} <= sampled
 
 
 def test_another_seed_of_a_program_whose_base_is_not_at_hand_has_its_settings() -> None:
@@ -199,9 +199,9 @@ def test_another_seed_of_a_program_whose_base_is_not_at_hand_has_its_settings() 
     digest, settings, base = source_digest(hand), {"LR": 0.02}, b"b" * 32
     leader = replace(past("hand", digest, settings, 0.1), base=base)
     child = replace(past("child", b"c" * 32, {"LR": 0.03}, 0.9), base=base, parent=leader.id)
-    given = problem(source_of=lambda run: hand if run == leader.id else None)
+    search_problem = problem(source_of=lambda run: hand if run == leader.id else None)
     policy = Replication(children=1, share=1.0)
-    made = propose(given, [*memory(3, 30), leader, child], [], worker="w", counter=0, replication=policy)
+    made = propose(search_problem, [*memory(3, 30), leader, child], [], worker="w", counter=0, replication=policy)
     assert (made.kind, made.source_digest, made.base, made.genome) == ("replicate", digest, base, settings)
 
 
@@ -209,8 +209,8 @@ def test_a_leader_whose_source_is_not_at_hand_or_is_another_is_passed_over() -> 
     runs = memory(3, 30)
     runs += [past(f"hand{k}", b"h" * 32, {}, 0.5, replicate=k) for k in range(4)]
     for answer in (None, TRAIN, "not ( python", "\0"):
-        given = problem(source_of=lambda _, answer=answer: answer)
-        assert propose(given, runs, [], worker="w", counter=1).base is None
+        search_problem = problem(source_of=lambda _, answer=answer: answer)
+        assert propose(search_problem, runs, [], worker="w", counter=1).base is None
 
 
 GUESSED = "LEARNING_RATE = 0.001\nDEPTH = 2\nprint(LEARNING_RATE, DEPTH)\n"
@@ -219,9 +219,9 @@ GUESSED = "LEARNING_RATE = 0.001\nDEPTH = 2\nprint(LEARNING_RATE, DEPTH)\n"
 def searched(source: str, count: int) -> list[Mapping[str, Value]]:
     """The settings of runs whose best would be a rate of 0.1 and a depth of 8."""
     runs: list[PastRun] = []
-    given = problem(baseline=source, patches=NO_PATCHES, noise=0.0)
+    search_problem = problem(baseline=source, patches=NO_PATCHES, noise=0.0)
     for counter in range(count):
-        made = propose(given, runs, [], worker="w", counter=counter)
+        made = propose(search_problem, runs, [], worker="w", counter=counter)
         rate, depth = float(made.genome["LEARNING_RATE"]), float(made.genome["DEPTH"])
         value = math.log10(rate / 0.1) ** 2 + (depth - 8) ** 2 / 10
         runs.append(past(str(counter), made.source_digest, made.genome, value, replicate=made.replicate))

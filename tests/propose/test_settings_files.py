@@ -39,9 +39,9 @@ PROGRAM = join_files({"agent.ini": INI, "q_table.py": "class QTable:\n    pass\n
 
 
 def test_numbers_and_the_choice_among_components_are_found() -> None:
-    found = {name: (one.value, str(one.range)) for name, one in constants(PROGRAM).items()}
+    values = {name: (constant.value, str(constant.range)) for name, constant in constants(PROGRAM).items()}
 
-    assert found == {
+    assert values == {
         "policy": ("q_table", "one of q_table dqn"),
         "policy.dqn.hidden": (64, "one of 32 64 128"),
         "trainer.sarsa.learning_rate": (0.2, "0.01 .. 0.5 (log)"),
@@ -79,9 +79,9 @@ def test_components_that_always_fail_together_are_not_tried_again() -> None:
 
 @given(st.text(max_size=200))
 def test_no_text_is_an_error(text: str) -> None:
-    for name, one in constants(join_files({"agent.ini": text.replace("\r", "\n"), "a.py": ""})).items():
+    for name, constant in constants(join_files({"agent.ini": text.replace("\r", "\n"), "a.py": ""})).items():
         assert name
-        assert one.range is not None
+        assert constant.range is not None
 
 
 YAML_FILE = """\
@@ -120,7 +120,7 @@ JSON_FILE = json.dumps(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "found"),
+    ("name", "content", "settings"),
     [
         (
             "config.yaml",
@@ -155,11 +155,13 @@ JSON_FILE = json.dumps(
     ],
 )
 def test_settings_are_found_where_they_are_surely_settings(
-    name: str, content: str, found: dict[str, tuple[object, str]]
+    name: str, content: str, settings: dict[str, tuple[object, str]]
 ) -> None:
     program = join_files({"train.py": "", name: content})
 
-    assert {key: (one.value, str(one.range)) for key, one in constants(program).items() if one.range} == found
+    assert {
+        key: (constant.value, str(constant.range)) for key, constant in constants(program).items() if constant.range
+    } == settings
 
 
 def test_what_is_set_is_what_the_formats_own_readers_read() -> None:
@@ -197,9 +199,9 @@ def test_no_file_of_settings_raises_and_each_place_is_that_of_its_value(name: st
     program = join_files({"train.py": "", name: content})
     lines = split_program(program)[name].encode().splitlines()
 
-    for one in constants(program).values():
-        text = lines[one.line - 1][one.start : one.end].decode()
-        assert text.strip("'\"") == one.value if isinstance(one.value, str) else float(text) == one.value
+    for constant in constants(program).values():
+        text = lines[constant.line - 1][constant.start : constant.end].decode()
+        assert text.strip("'\"") == constant.value if isinstance(constant.value, str) else float(text) == constant.value
 
 
 def test_a_long_line_takes_no_time() -> None:

@@ -94,10 +94,10 @@ ALL = pytest.mark.parametrize("stranger", [GPT, CLASSIFY, MATMUL], ids=lambda st
 
 @ALL
 def test_what_is_turned_and_within_which_ranges(stranger: Stranger) -> None:
-    found = constants(stranger.source)
+    by_name = constants(stranger.source)
 
-    assert {name: str(one.range) for name, one in found.items() if one.range} == stranger.ranges
-    assert {name for name, one in found.items() if not one.range} == set(stranger.untouched)
+    assert {name: str(constant.range) for name, constant in by_name.items() if constant.range} == stranger.ranges
+    assert {name for name, constant in by_name.items() if not constant.range} == set(stranger.untouched)
     assert set(space_of(stranger.source).parameters) == set(stranger.ranges)
 
 
@@ -105,29 +105,29 @@ def test_what_is_turned_and_within_which_ranges(stranger: Stranger) -> None:
 def test_an_edit_changes_one_literal_and_nothing_else(stranger: Stranger) -> None:
     source = stranger.source
     for name, parameter in space_of(source).parameters.items():
-        found = constants(source)[name]
+        constant = constants(source)[name]
         for value in {parameter.at(unit) for unit in (0.0, 0.33, 0.66, 1.0)} - {parameter.default}:
             changed = set_constants(source, {name: value})
             old, new = source.encode().splitlines(), changed.encode().splitlines()
-            before, after = old.pop(found.line), new.pop(found.line)  # below the boundary line
+            before, after = old.pop(constant.line), new.pop(constant.line)  # below the boundary line
             assert old == new
-            assert after.startswith(before[: found.start])
-            assert after.endswith(before[found.end :])
-            others = {key: one.value for key, one in constants(changed).items()}
-            assert others == {key: one.value for key, one in constants(source).items()} | {name: value}
+            assert after.startswith(before[: constant.start])
+            assert after.endswith(before[constant.end :])
+            others = {key: constant.value for key, constant in constants(changed).items()}
+            assert others == {key: constant.value for key, constant in constants(source).items()} | {name: value}
 
 
 @pytest.mark.slow
 @ALL
 def test_fifty_proposals_in_a_row_are_different_programs_that_parse(stranger: Stranger) -> None:
-    given, noise = stranger.problem, random.Random(1)
+    search_problem, noise = stranger.problem, random.Random(1)
     runs: list[PastRun] = []
-    before = {name: one.value for name, one in constants(given.baseline).items()}
+    before = {name: constant.value for name, constant in constants(search_problem.baseline).items()}
     for counter in range(50):
-        made = propose(given, runs, [], worker="w", counter=counter, replication=Replication(most=1))
+        made = propose(search_problem, runs, [], worker="w", counter=counter, replication=Replication(most=1))
         if stranger.name.endswith(".py"):
             compile(split_program(made.source)[stranger.name], stranger.name, "exec")
-        after = {name: one.value for name, one in constants(made.source).items()}
+        after = {name: constant.value for name, constant in constants(made.source).items()}
         assert {name for name in before if after[name] != before[name]} <= set(stranger.ranges)
         assert list(before) == list(after)
         runs.append(run_of(made, counter, noise.uniform(1, 2)))
@@ -158,13 +158,13 @@ def measured(source: str, folder: Path) -> float | None:
 
 @pytest.mark.slow
 def test_a_search_of_fifteen_real_runs_improves_a_script_with_argparse(tmp_path: Path) -> None:
-    given = CLASSIFY.problem
+    search_problem = CLASSIFY.problem
     runs: list[PastRun] = []
     for counter in range(15):
-        made = propose(given, runs, [], worker="w", counter=counter)
+        made = propose(search_problem, runs, [], worker="w", counter=counter)
         runs.append(run_of(made, counter, measured(split_program(made.source)[CLASSIFY.name], tmp_path)))
 
-    best = best_run(given, runs)
+    best = best_run(search_problem, runs)
     assert best is not None
     assert best.value is not None
     assert runs[0].value is not None

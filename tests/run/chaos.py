@@ -50,8 +50,8 @@ class Chaos:
 
     def play(self) -> None:
         self.daemon.start()
-        said = self.daemon.post("/v1/work", **self.order)
-        assert said.status_code == 200, said.text
+        response = self.daemon.post("/v1/work", **self.order)
+        assert response.status_code == 200, response.text
         end = time.monotonic() + CHAOS_SECONDS
         while time.monotonic() < end:
             time.sleep(self.random.uniform(1, 5))

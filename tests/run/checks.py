@@ -16,13 +16,13 @@ from autoresearch.task.program import source_digest
 PROOF = ecvrf.prove(bytes(32), b"")
 
 
-def check_of(task: Task, source: str, **known: Any) -> VerificationPlan:
-    """A check of the number of a run of this program; ``known`` are fields that are other than usual."""
-    if "source_digest" not in known:
-        known["source_digest"] = source_digest(source)
+def check_of(task: Task, source: str, **fields: Any) -> VerificationPlan:
+    """A check of the number of a run of this program; ``fields`` are fields that are other than usual."""
+    if "source_digest" not in fields:
+        fields["source_digest"] = source_digest(source)
     usual: dict[str, Any] = {"run": bytes(32), "stage": EVALUATE, "round": 0, "proof": PROOF, "seeds": [99]}
     usual |= {"parent_source": None, "checkpoint": None, "parent_checkpoint": None, "replicate": 0, "claim": 1.0}
-    return VerificationPlan(task=task.digest, source=source, **(usual | known))
+    return VerificationPlan(task=task.digest, source=source, **(usual | fields))
 
 
 def carried_out(check: VerificationPlan, task: Task, bench: Bench, model: Path | None = None) -> Verified:

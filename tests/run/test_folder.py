@@ -55,12 +55,12 @@ from tests.walls import best_level
 def written(folder: Path, train: str = TRAIN, executor: str = "slurm", **conditions: object) -> tuple[Path, RunRequest]:
     """The folder of a run of a toy task, with its request."""
     task = load_task(write_toy_task(folder / "task", train))
-    known = {"ceiling": Ceiling.of(Work()), "foreign": best_level() > Level.NONE}
+    defaults = {"ceiling": Ceiling.of(Work()), "foreign": best_level() > Level.NONE}
     place = run_folder(folder, new_run("search-1"))
     request = RunRequest(
         run=place.name,
         task=task,
-        conditions=Conditions(**{**known, **conditions}),
+        conditions=Conditions(**{**defaults, **conditions}),
         plan=plan_as_it_stands(task, task.program.decode()),
         executor=executor,
     )
@@ -215,18 +215,18 @@ def run_to_its_end(folder: Path, home: Path) -> tuple[int, bytes]:
 def test_the_runner_measures_and_says_where(tmp_path: Path) -> None:
     folder, request = written(tmp_path)
     assert run_to_its_end(folder, tmp_path / "home") == (0, b"")
-    found = read_outcome(folder)
-    assert found is not None
-    assert found.outcome is not None
-    assert (found.outcome.status, found.outcome.value) == (RunStatus.OK, pytest.approx(0.36 + 0.25))
-    assert found.level == found.outcome.sandbox == best_level()
-    assert found.outcome.device
-    assert found.outcome.environment["python"]
+    reply = read_outcome(folder)
+    assert reply is not None
+    assert reply.outcome is not None
+    assert (reply.outcome.status, reply.outcome.value) == (RunStatus.OK, pytest.approx(0.36 + 0.25))
+    assert reply.level == reply.outcome.sandbox == best_level()
+    assert reply.outcome.device
+    assert reply.outcome.environment["python"]
     assert [json.loads(line)["event"] for line in (folder / EVENTS).open()][:2] == ["begun", "stage"]
     assert sorted(path.name for path in folder.iterdir()) == [EVENTS, LOG, OUTCOME, REQUEST]
     status, words = run_to_its_end(folder, tmp_path / "home")
     assert (status, b"begun before" in words) == (6, True)
-    assert read_outcome(folder) == found
+    assert read_outcome(folder) == reply
     assert read_request(folder) == request
 
 
@@ -236,10 +236,10 @@ def test_a_weaker_sandbox_than_asked_is_a_fault_of_the_machine(tmp_path: Path) -
     if folder is None:
         folder, _ = written(tmp_path, device="cuda:99")
     assert run_to_its_end(folder, tmp_path / "home")[0] == 0
-    found = read_outcome(folder)
-    assert found is not None
-    assert found.fault is not None
-    assert found.fault.cannot_run_here
+    reply = read_outcome(folder)
+    assert reply is not None
+    assert reply.fault is not None
+    assert reply.fault.cannot_run_here
 
 
 @pytest.mark.slow
@@ -255,7 +255,7 @@ def test_a_runner_that_is_to_stop_leaves_an_outcome(tmp_path: Path, end: str) ->
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(60) == 0
-    found = read_outcome(folder)
-    assert found is not None
-    assert found.outcome is not None
-    assert (found.outcome.status, found.cancelled) == (RunStatus.CANCELLED, True)
+    reply = read_outcome(folder)
+    assert reply is not None
+    assert reply.outcome is not None
+    assert (reply.outcome.status, reply.cancelled) == (RunStatus.CANCELLED, True)

@@ -35,14 +35,16 @@ class Desk:
         self.notebook.publish_task(self.task, NOW_MS)
         self.now_ms = NOW_MS
 
-    def published(self, program: str, value: float, *, task: Task | None = None, **known: object) -> bytes:
+    def published(self, program: str, value: float, *, task: Task | None = None, **plan_fields: object) -> bytes:
         self.now_ms += 1000
-        plan = plan_as_it_stands(task or self.task, program, **known)
+        plan = plan_as_it_stands(task or self.task, program, **plan_fields)
         return self.notebook.publish_run(plan, RunOutcome(status=RunStatus.OK, value=value), self.now_ms).record.id
 
-    def plan(self, program: str, **said: object) -> Plan:
+    def plan(self, program: str, **idea_fields: object) -> Plan:
         notebook = self.notebook
-        return plan_of_idea(notebook.log, notebook.blobs, Idea(self.task, program, **said), author=notebook.author)
+        return plan_of_idea(
+            notebook.log, notebook.blobs, Idea(self.task, program, **idea_fields), author=notebook.author
+        )
 
 
 @pytest.fixture
@@ -147,11 +149,11 @@ def test_the_genome_of_an_edit_is_on_the_base_of_its_parent(desk: Desk) -> None:
     assert (more.genome, more.base) == ({"X": 0.7, "Y": 0.4}, source_digest(changed + "Z = 1\n"))
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["with its settings", "of an older version"])
-def test_an_edit_of_settings_of_a_program_that_is_its_own_base_changes_that(desk: Desk, known: bool) -> None:
+@pytest.mark.parametrize("has_settings", [True, False], ids=["with its settings", "of an older version"])
+def test_an_edit_of_settings_of_a_program_that_is_its_own_base_changes_that(desk: Desk, has_settings: bool) -> None:
     first = desk.published(TRAIN, 1.0)
     plan = desk.plan(OTHER, parent=format_id(first))
-    settings = {"genome": plan.genome, "base": plan.base} if known else {}
+    settings = {"genome": plan.genome, "base": plan.base} if has_settings else {}
     own = desk.published(OTHER, 0.9, parent=first, **settings)
     changed = desk.plan(OTHER.replace("X = 0.9", "X = 0.7"), parent=format_id(own))
     assert (changed.genome, changed.base) == ({"X": 0.7, "Y": 0.4}, source_digest(OTHER))

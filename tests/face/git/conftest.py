@@ -63,5 +63,5 @@ def references(folder: Path, under: str = "refs/runs") -> dict[str, str]:
 def answer(result: Result) -> dict[str, Any]:
     """The JSON document of a command that went well."""
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document

@@ -54,10 +54,10 @@ class History:
         self, value: float | None, source: bytes, parent: Record | None = None, *, by: int = 1, **fields: object
     ) -> Record:
         """A run of a program."""
-        given = {"title": f"X to {value}", "parent": parent.id if parent else None} | fields
+        run_fields = {"title": f"X to {value}", "parent": parent.id if parent else None} | fields
         if value is None:
-            given = {"status": "crashed", "reason": "ValueError: no"} | given
-        body = run_body(value, source=source, task=given.pop("task", self.task), **given)
+            run_fields = {"status": "crashed", "reason": "ValueError: no"} | run_fields
+        body = run_body(value, source=source, task=run_fields.pop("task", self.task), **run_fields)
         body = msgspec.structs.replace(body, source=self._put(source))
         return self.sign(key(by), "run", body, [parent.id] if parent else [])
 

@@ -42,9 +42,9 @@ def test_every_run_is_a_commit_on_its_parents_commit_and_the_best_is_main(
 ) -> None:
     base, better, crash, best, aside = history.records[1:]
     repo = tmp_path / "repo"
-    found = answer(export(full, repo, "--json"))
-    assert (found["runs"], found["commits"], found["missing"], found["waiting"]) == (5, 5, 0, 0)
-    assert found["main"] == format_id(best.id)
+    summary = answer(export(full, repo, "--json"))
+    assert (summary["runs"], summary["commits"], summary["missing"], summary["waiting"]) == (5, 5, 0, 0)
+    assert summary["main"] == format_id(best.id)
 
     commits = {run.id: references(repo)[f"refs/runs/{format_id(run.id)}"] for run in history.records[1:]}
     for run, parent in ((better, base), (crash, better), (best, better), (aside, base)):
@@ -75,8 +75,8 @@ def test_a_run_that_a_person_hides_has_no_commit_and_what_builds_on_it_stands_on
     with Log.open(home(full).log, NETWORK) as log:
         hide(log, [HiddenRow(better.id, b"", "", 0)])
     repo = tmp_path / "repo"
-    found = answer(export(full, repo, "--json"))
-    assert (found["runs"], found["missing"], found["waiting"], found["main"]) == (4, 0, 0, format_id(best.id))
+    summary = answer(export(full, repo, "--json"))
+    assert (summary["runs"], summary["missing"], summary["waiting"], summary["main"]) == (4, 0, 0, format_id(best.id))
     commits = references(repo)
     assert f"refs/runs/{format_id(better.id)}" not in commits
     assert git(repo, "rev-parse", "main^").strip() == commits[f"refs/runs/{format_id(base.id)}"]
@@ -91,19 +91,19 @@ def test_a_commit_says_what_the_record_fixes_and_its_note_what_can_change(
     repo = tmp_path / "repo"
     export(full, repo)
 
-    def shown(run: bytes, form: str) -> str:
+    def show_commit(run: bytes, form: str) -> str:
         return git(repo, "log", "-1", f"--format={form}", f"refs/runs/{format_id(run)}").strip("\n")
 
-    assert shown(better.id, "%an <%ae> %at") == (
+    assert show_commit(better.id, "%an <%ae> %at") == (
         f"{better.author.hex()[:16]} <{better.author.hex()}@autoresearch.invalid> {better.time // 1000}"
     )
-    assert shown(better.id, "%b").startswith(
+    assert show_commit(better.id, "%b").startswith(
         "smaller is better\n\nas in the paper\n\nReported: 1.5\nChange-reported: -0.5\n"
     )
-    assert shown(better.id, "%(trailers:key=Record,valueonly)").strip() == format_id(better.id)
-    assert shown(crash.id, "%(trailers:key=Status,key=Reason)") == "Status: crashed\nReason: ValueError: no"
-    assert shown(better.id, "%N").startswith("State: reported\nParticipant: ")
-    assert "State:" not in shown(better.id, "%B")
+    assert show_commit(better.id, "%(trailers:key=Record,valueonly)").strip() == format_id(better.id)
+    assert show_commit(crash.id, "%(trailers:key=Status,key=Reason)") == "Status: crashed\nReason: ValueError: no"
+    assert show_commit(better.id, "%N").startswith("State: reported\nParticipant: ")
+    assert "State:" not in show_commit(better.id, "%B")
     assert "1.25" in git(repo, "runs", "--color=never")
     assert "crashed" in git(repo, "runs", "--color=never")
 
@@ -120,10 +120,12 @@ def test_any_order_of_arrival_gives_the_same_commits(history: History, tmp_path:
     for name, records in (("one", history.records), ("two", history.records[::-1])):
         settle(home(tmp_path / name), records, sources)
         assert answer(export(tmp_path / name, tmp_path / f"{name}.git", "--json"))["runs"] == 61
-    one, two = tmp_path / "one.git", tmp_path / "two.git"
-    assert references(one) == references(two)
-    assert references(one, "refs/heads") == references(two, "refs/heads")
-    assert git(one, "ls-tree", "-r", "refs/notes/autoresearch") == git(two, "ls-tree", "-r", "refs/notes/autoresearch")
+    forward, backward = tmp_path / "one.git", tmp_path / "two.git"
+    assert references(forward) == references(backward)
+    assert references(forward, "refs/heads") == references(backward, "refs/heads")
+    assert git(forward, "ls-tree", "-r", "refs/notes/autoresearch") == git(
+        backward, "ls-tree", "-r", "refs/notes/autoresearch"
+    )
 
 
 def test_a_log_that_was_carried_by_hand_gives_the_same_commits(
@@ -142,53 +144,53 @@ def test_a_log_that_was_carried_by_hand_gives_the_same_commits(
 
 def test_what_comes_later_is_added_and_nothing_else_changes(history: History, tmp_path: Path, export: Export) -> None:
     grown(history, 36)
-    here, repo = tmp_path / "home", tmp_path / "repo"
+    node_home, repo = tmp_path / "home", tmp_path / "repo"
     before: dict[str, str] = {}
     for upto in range(1, len(history.records) + 1, 12):
-        settle(home(here), history.records[:upto], list(history.sources.values()))
-        found = answer(export(here, repo, "--json"))
+        settle(home(node_home), history.records[:upto], list(history.sources.values()))
+        summary = answer(export(node_home, repo, "--json"))
         now = references(repo)
         assert before.items() <= now.items()
-        assert found["commits"] == len(now) - len(before)
+        assert summary["commits"] == len(now) - len(before)
         assert git(repo, "status", "--porcelain") == ""
         before = now
     names = references(repo, "refs")
-    assert answer(export(here, repo, "--json"))["commits"] == 0
+    assert answer(export(node_home, repo, "--json"))["commits"] == 0
     assert references(repo, "refs") == names
     at_once = tmp_path / "at_once"
-    export(here, at_once)
-    kept = {name: at for name, at in names.items() if "notes" not in name}
-    assert {name: at for name, at in references(at_once, "refs").items() if "notes" not in name} == kept
+    export(node_home, at_once)
+    commit_refs = {name: at for name, at in names.items() if "notes" not in name}
+    assert {name: at for name, at in references(at_once, "refs").items() if "notes" not in name} == commit_refs
 
 
 def test_a_run_whose_source_is_not_here_waits_and_so_do_its_children(
     history: History, tmp_path: Path, export: Export
 ) -> None:
     small(history)
-    here, repo = tmp_path / "home", tmp_path / "repo"
+    node_home, repo = tmp_path / "home", tmp_path / "repo"
     lost = b"X = 1.5\n"
-    settle(home(here), history.records, [source for source in history.sources.values() if source != lost])
-    result = export(here, repo)
+    settle(home(node_home), history.records, [source for source in history.sources.values() if source != lost])
+    result = export(node_home, repo)
     assert result.exit_code == 0
     assert "1 run left out, whose source is not on this machine, nor 2 runs after them" in result.stderr
     assert f"the best run, {short_id(history.records[4].id)}, is among those" in result.stderr
     assert (repo / "train.py").read_bytes() == b"X = 1.75\n"
     first = references(repo)
-    settle(home(here), [], [lost])
-    assert answer(export(here, repo, "--json"))["commits"] == 3
+    settle(home(node_home), [], [lost])
+    assert answer(export(node_home, repo, "--json"))["commits"] == 3
     assert first.items() <= references(repo).items()
     assert (repo / "train.py").read_bytes() == b"X = 1.25\n"
 
 
 def test_a_run_whose_parent_is_not_in_the_log_waits(history: History, tmp_path: Path, export: Export) -> None:
     small(history)
-    here, repo = tmp_path / "home", tmp_path / "repo"
+    node_home, repo = tmp_path / "home", tmp_path / "repo"
     sources = list(history.sources.values())
-    settle(home(here), [record for record in history.records if record is not history.records[2]], sources)
-    result = export(here, repo)
+    settle(home(node_home), [record for record in history.records if record is not history.records[2]], sources)
+    result = export(node_home, repo)
     assert "2 runs left out, whose parent run is not in the log" in result.stderr
-    settle(home(here), history.records, sources)
-    assert answer(export(here, repo, "--json"))["commits"] == 3
+    settle(home(node_home), history.records, sources)
+    assert answer(export(node_home, repo, "--json"))["commits"] == 3
 
 
 def test_a_parent_on_another_task_is_no_parent(history: History, tmp_path: Path, export: Export) -> None:
@@ -219,10 +221,10 @@ class Sourced(Village):
 
 
 def test_a_state_and_a_name_that_change_leave_every_commit_as_it_is(tmp_path: Path, export: Export) -> None:
-    here, repo = home(tmp_path / "home"), tmp_path / "repo"
-    here.create()
-    save_manifest(here.manifest, NetworkManifest(network=NETWORK, trust=TRUST))
-    with Log.open(here.log, NETWORK, trust=TRUST) as log, BlobStore(here.blobs) as blobs:
+    node_home, repo = home(tmp_path / "home"), tmp_path / "repo"
+    node_home.create()
+    save_manifest(node_home.manifest, NetworkManifest(network=NETWORK, trust=TRUST))
+    with Log.open(node_home.log, NETWORK, trust=TRUST) as log, BlobStore(node_home.blobs) as blobs:
         village = Sourced(log, blobs)
         better = village.run(1.5, "better")
         assert answer(export(tmp_path / "home", repo, "--json"))["runs"] == 2
@@ -234,22 +236,22 @@ def test_a_state_and_a_name_that_change_leave_every_commit_as_it_is(tmp_path: Pa
         village.append(ROOTS[0], "identity", Identity(action="profile", root=root, name="ann"))
         assert answer(export(tmp_path / "home", repo, "--json"))["commits"] == 0
     assert references(repo) == commits
-    shown = git(repo, "log", "-1", "main")
-    assert "State: confirmed\n" in shown
-    assert re.search(r"Verified: 1\.5\d* ± 0\.\d+ by 3 verifiers\n +Gain: \+0\.5 ± 0\.\d+\n", shown)
-    assert f"Author: {root.hex()[:8]} “ann” <{AUTHOR.public.hex()}@" in shown
+    log_text = git(repo, "log", "-1", "main")
+    assert "State: confirmed\n" in log_text
+    assert re.search(r"Verified: 1\.5\d* ± 0\.\d+ by 3 verifiers\n +Gain: \+0\.5 ± 0\.\d+\n", log_text)
+    assert f"Author: {root.hex()[:8]} “ann” <{AUTHOR.public.hex()}@" in log_text
     assert git(repo, "rev-list", "--count", "refs/notes/autoresearch") != notes
 
 
 def test_a_withdrawn_run_keeps_its_commit_and_leaves_main(history: History, tmp_path: Path, export: Export) -> None:
     *_, best, _ = small(history)
-    here, repo = tmp_path / "home", tmp_path / "repo"
-    settle(home(here), history.records, list(history.sources.values()))
-    export(here, repo)
+    node_home, repo = tmp_path / "home", tmp_path / "repo"
+    settle(home(node_home), history.records, list(history.sources.values()))
+    export(node_home, repo)
     commits = references(repo)
     history.sign(key(1), "withdrawal", Withdrawal(reason="wrong data"), [best.id])
-    settle(home(here), history.records, [])
-    assert answer(export(here, repo, "--json"))["main"] == format_id(history.records[2].id)
+    settle(home(node_home), history.records, [])
+    assert answer(export(node_home, repo, "--json"))["main"] == format_id(history.records[2].id)
     assert references(repo) == commits
     assert "Withdrawn: yes" in git(repo, "log", "-1", f"refs/runs/{format_id(best.id)}")
     assert (repo / "train.py").read_bytes() == b"X = 1.5\n"

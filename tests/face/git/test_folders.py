@@ -24,7 +24,7 @@ RUNS = 1500
 
 
 @pytest.fixture
-def here(history: History, tmp_path: Path) -> Path:
+def node_home(history: History, tmp_path: Path) -> Path:
     """A home with the small history."""
     small(history)
     settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
@@ -32,23 +32,23 @@ def here(history: History, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def repo(here: Path, tmp_path: Path, export: Export) -> Path:
+def repo(node_home: Path, tmp_path: Path, export: Export) -> Path:
     """Its repository; after it the log has a better run."""
-    assert export(here, tmp_path / "repo").exit_code == 0
+    assert export(node_home, tmp_path / "repo").exit_code == 0
     return tmp_path / "repo"
 
 
 @pytest.fixture
-def better(history: History, here: Path, repo: Path) -> None:
+def better(history: History, node_home: Path, repo: Path) -> None:
     """A run that is better than those in the repository."""
     history.run(1.0, b"X = 1.0\n", history.records[2])
-    settle(home(here), history.records, list(history.sources.values()))
+    settle(home(node_home), history.records, list(history.sources.values()))
 
 
-def test_edits_stay_and_so_does_main(here: Path, repo: Path, better: None, export: Export) -> None:
+def test_edits_stay_and_so_does_main(node_home: Path, repo: Path, better: None, export: Export) -> None:
     (repo / "train.py").write_text("X = 7\n")
     before = git(repo, "rev-parse", "main")
-    result = export(here, repo)
+    result = export(node_home, repo)
     assert result.exit_code == 6
     assert "main in" in result.stderr
     assert "stays where it is: train.py has edits" in result.stderr
@@ -56,69 +56,73 @@ def test_edits_stay_and_so_does_main(here: Path, repo: Path, better: None, expor
     assert (repo / "train.py").read_text() == "X = 7\n"
     assert git(repo, "rev-parse", "main") == before
     assert len(references(repo)) == 6
-    document = export(here, repo, "--json")
+    document = export(node_home, repo, "--json")
     assert document.exit_code == 6
     assert "has edits" in json.loads(document.stdout)["kept"]
 
     git(repo, "switch", "--quiet", "-c", "mine")
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
     assert (repo / "train.py").read_text() == "X = 7\n"
     assert git(repo, "show", "main:train.py") == "X = 1.0\n"
 
 
-def test_a_file_that_git_does_not_know_is_not_overwritten(here: Path, repo: Path, better: None, export: Export) -> None:
+def test_a_file_that_git_does_not_know_is_not_overwritten(
+    node_home: Path, repo: Path, better: None, export: Export
+) -> None:
     git(repo, "rm", "--quiet", "--cached", "train.py")
     (repo / "train.py").write_text("X = 7\n")
-    assert export(here, repo).exit_code == 6
+    assert export(node_home, repo).exit_code == 6
     assert (repo / "train.py").read_text() == "X = 7\n"
 
 
-def test_edits_on_the_best_run_are_nobody_elses_business(here: Path, repo: Path, export: Export) -> None:
+def test_edits_on_the_best_run_are_nobody_elses_business(node_home: Path, repo: Path, export: Export) -> None:
     (repo / "train.py").write_text("X = 7\n")
     (repo / "notes.txt").write_text("mine")
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
     assert (repo / "train.py").read_text() == "X = 7\n"
 
 
-def test_commits_of_ones_own_stay_on_main_and_on_branches(here: Path, repo: Path, better: None, export: Export) -> None:
+def test_commits_of_ones_own_stay_on_main_and_on_branches(
+    node_home: Path, repo: Path, better: None, export: Export
+) -> None:
     git(repo, "config", "user.name", "me")
     git(repo, "config", "user.email", "me@example.org")
     branch = git(repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/runs").strip()
     for name in (branch, "main"):
         git(repo, "switch", "--quiet", name)
         git(repo, "commit", "--quiet", "--allow-empty", "-m", "mine")
-    result = export(here, repo)
+    result = export(node_home, repo)
     assert result.exit_code == 6
     assert "it has commits that export did not make" in result.stderr
     assert git(repo, "log", "-1", "--format=%s").strip() == "mine"
     git(repo, "branch", "-m", "main", "mine")
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
     assert git(repo, "show", "main:train.py") == "X = 1.0\n"
     assert git(repo, "log", "-1", "--format=%s", branch).strip() == "mine"
 
 
-def test_the_folder_is_a_task_folder(repo: Path, here: Path) -> None:
-    shown = subprocess.run(
+def test_the_folder_is_a_task_folder(repo: Path, node_home: Path) -> None:
+    result = subprocess.run(
         [sys.executable, "-m", "autoresearch_cli", "task", "show", str(repo)],
-        env={**os.environ, "AUTORESEARCH_HOME": str(here), "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "AUTORESEARCH_HOME": str(node_home), "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert shown.returncode == 0, shown.stderr
-    assert "val_bpb, minimize" in shown.stdout
+    assert result.returncode == 0, result.stderr
+    assert "val_bpb, minimize" in result.stdout
     assert (repo / ".autoresearch" / "baseline.py").read_bytes() == b"X = 2.0\n"
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_a_bare_repository_has_no_files(here: Path, tmp_path: Path, export: Export) -> None:
+def test_a_bare_repository_has_no_files(node_home: Path, tmp_path: Path, export: Export) -> None:
     place = tmp_path / "bare"
-    assert answer(export(here, place, "--bare", "--json"))["runs"] == 5
+    assert answer(export(node_home, place, "--bare", "--json"))["runs"] == 5
     assert [each.name for each in place.iterdir()] == [".git"]
     assert git(place, "rev-parse", "--is-bare-repository").strip() == "true"
     git(tmp_path, "clone", "--quiet", str(place), "clone")
     assert (tmp_path / "clone" / "train.py").read_text() == "X = 1.25\n"
-    assert export(here, place).exit_code == 0
+    assert export(node_home, place).exit_code == 0
 
 
 def everything(folder: Path) -> list[str]:
@@ -127,7 +131,7 @@ def everything(folder: Path) -> list[str]:
     return sorted(str(each) for each in folder.rglob("*") if home_of_the_node not in each.parents)
 
 
-def test_what_export_did_not_make_is_not_touched(here: Path, tmp_path: Path, export: Export) -> None:
+def test_what_export_did_not_make_is_not_touched(node_home: Path, tmp_path: Path, export: Export) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -137,15 +141,15 @@ def test_what_export_did_not_make_is_not_touched(here: Path, tmp_path: Path, exp
     (tmp_path / "other" / "inside" / "a.txt").write_text("mine")
     before = everything(tmp_path)
     for name in ("full", "file", "dangling", "other", "other/inside", "file/new"):
-        result = export(here, tmp_path / name)
+        result = export(node_home, tmp_path / name)
         assert result.exit_code == 6, (name, result.output)
         assert "bug" not in result.stderr
-    assert export(here, Path("\0")).exit_code == 2
+    assert export(node_home, Path("\0")).exit_code == 2
     assert everything(tmp_path) == before
 
 
 def test_a_repository_has_one_task_of_one_network(
-    here: Path, repo: Path, history: History, tmp_path: Path, export: Export
+    node_home: Path, repo: Path, history: History, tmp_path: Path, export: Export
 ) -> None:
     other = {**history.definition, "name": "other"}
     prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
@@ -153,16 +157,16 @@ def test_a_repository_has_one_task_of_one_network(
         digest=digest_of(other), name="other", definition=other, baseline=baseline, harness={"prepare.py": prepare}
     )
     history.sign(key(2), "task", body)
-    settle(home(here), history.records, [])
-    result = export(here, repo, "--task", "other")
+    settle(home(node_home), history.records, [])
+    result = export(node_home, repo, "--task", "other")
     assert result.exit_code == 6
     assert "another task" in result.stderr
     # Without a name it is the task that the repository has.
-    assert export(here, repo).exit_code == 0
-    assert answer(export(here, tmp_path / "second", "--task", "other", "--json"))["runs"] == 0
+    assert export(node_home, repo).exit_code == 0
+    assert answer(export(node_home, tmp_path / "second", "--task", "other", "--json"))["runs"] == 0
     assert git(tmp_path / "second", "log", "--format=%s").strip() == "Task other"
     git(repo, "config", "autoresearch.network", "00" * 16)
-    result = export(here, repo)
+    result = export(node_home, repo)
     assert result.exit_code == 6
     assert "another network" in result.stderr
 
@@ -172,7 +176,7 @@ def test_a_repository_has_one_task_of_one_network(
     ["core.fsmonitor", "filter.x.smudge", "include.path", "gc.recentObjectsHook", "core.hooksPath", "remote.x.vcs"],
 )
 def test_nothing_that_a_repository_of_elsewhere_names_is_run(
-    name: str, here: Path, repo: Path, better: None, export: Export, tmp_path: Path
+    name: str, node_home: Path, repo: Path, better: None, export: Export, tmp_path: Path
 ) -> None:
     script = tmp_path / "script"
     script.write_text(f"#!/bin/sh\ntouch {tmp_path}/seen\ncat\n")
@@ -185,22 +189,22 @@ def test_nothing_that_a_repository_of_elsewhere_names_is_run(
     (tmp_path / "config").write_text(f"[core]\n\tfsmonitor = {script}\n")
     git(repo, "config", name, str(tmp_path / "config" if name == "include.path" else script))
     (tmp_path / "seen").unlink(missing_ok=True)
-    result = export(here, repo)
+    result = export(node_home, repo)
     assert (result.exit_code, f"sets {name.lower()}" in result.stderr.lower()) == (6, True), result.stderr
     git(repo, "config", "--unset", name)
     (tmp_path / "seen").unlink(missing_ok=True)
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
     assert not (tmp_path / "seen").exists()
 
 
 def test_variables_of_another_repository_lead_nowhere(
-    here: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
+    node_home: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(tmp_path, "init", "--quiet", "other")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
     monkeypatch.setenv("GIT_DEFAULT_HASH", "sha256")
-    assert export(here, tmp_path / "repo").exit_code == 0
+    assert export(node_home, tmp_path / "repo").exit_code == 0
     for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_DEFAULT_HASH"):
         monkeypatch.delenv(name)
     assert len(references(tmp_path / "repo")) == 5
@@ -208,7 +212,7 @@ def test_variables_of_another_repository_lead_nowhere(
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         (("--bundle", "x.car"), 2, "--bundle"),
         (("--output", "x.tsv"), 2, "--output"),
@@ -217,18 +221,18 @@ def test_variables_of_another_repository_lead_nowhere(
     ],
 )
 def test_what_does_not_go_is_a_sentence(
-    here: Path, tmp_path: Path, export: Export, words: tuple[str, ...], status: int, said: str
+    node_home: Path, tmp_path: Path, export: Export, words: tuple[str, ...], status: int, message: str
 ) -> None:
-    result = export(here, tmp_path / "repo", *words)
-    assert (result.exit_code, said in result.stderr) == (status, True), result.output
+    result = export(node_home, tmp_path / "repo", *words)
+    assert (result.exit_code, message in result.stderr) == (status, True), result.output
     assert not (tmp_path / "repo").exists()
 
 
 def test_without_git_it_is_a_sentence(
-    here: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
+    node_home: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    result = export(here, tmp_path / "repo")
+    result = export(node_home, tmp_path / "repo")
     assert result.exit_code == 6
     assert "git is not on this machine" in result.stderr
     assert not (tmp_path / "repo").exists()
@@ -270,8 +274,8 @@ def test_hostile_text_breaks_nothing(history: History, tmp_path: Path, export: E
     repo = tmp_path / "repo"
     assert answer(export(tmp_path / "home", repo, "--json"))["runs"] == 3
     assert git(repo, "fsck", "--strict") == ""
-    shown = git(repo, "log", "--glob=refs/runs/*", "--format=%an%n%ae%n%B%n%N").replace("\n", "")
-    assert not harms(shown)
+    log_text = git(repo, "log", "--glob=refs/runs/*", "--format=%an%n%ae%n%B%n%N").replace("\n", "")
+    assert not harms(log_text)
     for name, commit in references(repo).items():
         record = git(repo, "log", "-1", "--format=%(trailers:key=Record,valueonly)", commit).split()
         assert record == [name.removeprefix("refs/runs/")]
@@ -307,16 +311,16 @@ def test_a_task_with_an_impossible_file_is_refused(history: History, tmp_path: P
 
 
 def test_locks_of_an_export_that_was_killed_are_taken_away(
-    here: Path, repo: Path, better: None, export: Export
+    node_home: Path, repo: Path, better: None, export: Export
 ) -> None:
     for name in ("packed-refs.lock", "refs/autoresearch/main.lock", "index.lock", "autoresearch.busy"):
         (repo / ".git" / name).touch()
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
     assert (repo / "train.py").read_bytes() == b"X = 1.0\n"
     assert [each.name for each in (repo / ".git").rglob("*.lock")] == ["autoresearch.lock"]
 
 
-def test_the_lock_of_a_persons_own_git_stays(here: Path, repo: Path, better: None, export: Export) -> None:
+def test_the_lock_of_a_persons_own_git_stays(node_home: Path, repo: Path, better: None, export: Export) -> None:
     lock, mark = repo / ".git" / "index.lock", repo / ".git" / "autoresearch.busy"
     (repo / "train.py").write_text("X = 7.0\n")
     variables = {**os.environ, "GIT_EDITOR": "sleep 600; true", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b"}
@@ -325,7 +329,7 @@ def test_the_lock_of_a_persons_own_git_stays(here: Path, repo: Path, better: Non
     try:
         wait_for(lambda: lock.exists() or writing.poll() is not None)
         mark.touch()
-        refused = export(here, repo)
+        refused = export(node_home, repo)
         assert refused.exit_code == 6
         assert lock.exists()
     finally:
@@ -333,21 +337,21 @@ def test_the_lock_of_a_persons_own_git_stays(here: Path, repo: Path, better: Non
         writing.wait()
     lock.unlink()
     git(repo, "reset", "--quiet", "--hard")
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
 
 
 def test_a_move_of_main_that_was_interrupted_is_completed(
-    here: Path, repo: Path, history: History, better: None, export: Export
+    node_home: Path, repo: Path, history: History, better: None, export: Export
 ) -> None:
     at = git(repo, "rev-parse", "main").strip()
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
     # As a kill leaves it: the files are there, and the branch and the index are not.
     git(repo, "update-ref", "refs/heads/main", at)
     git(repo, "read-tree", at)
     history.run(0.5, b"X = 0.5\n", history.records[2])
-    settle(home(here), history.records, list(history.sources.values()))
+    settle(home(node_home), history.records, list(history.sources.values()))
     assert (repo / "train.py").read_bytes() == b"X = 1.0\n"
-    assert export(here, repo).exit_code == 0
+    assert export(node_home, repo).exit_code == 0
     assert (repo / "train.py").read_bytes() == b"X = 0.5\n"
     assert git(repo, "status", "--porcelain") == ""
 
@@ -357,13 +361,13 @@ def test_killed_in_the_middle_it_leaves_a_repository_that_the_next_export_comple
     history: History, tmp_path: Path, export: Export
 ) -> None:
     made = grown(history, RUNS)
-    here = home(tmp_path / "home")
-    settle(here, history.records, list(history.sources.values()))
+    node_home = home(tmp_path / "home")
+    settle(node_home, history.records, list(history.sources.values()))
     began = time.monotonic()
     assert export(tmp_path / "home", tmp_path / "whole").exit_code == 0
     took = time.monotonic() - began
-    wanted = references(tmp_path / "whole")
-    assert len(wanted) == len(made)
+    commits = references(tmp_path / "whole")
+    assert len(commits) == len(made)
     command = [sys.executable, "-m", "autoresearch_cli", "task", "export", "--git", str(tmp_path / "repo")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     repo, held = tmp_path / "repo", []
@@ -378,6 +382,6 @@ def test_killed_in_the_middle_it_leaves_a_repository_that_the_next_export_comple
             assert "error" not in git(repo, "fsck", "--strict")
             held.append(len(references(repo)))
     assert export(tmp_path / "home", repo).exit_code == 0
-    assert references(repo) == wanted
+    assert references(repo) == commits
     assert git(repo, "status", "--porcelain") == ""
     assert (repo / "train.py").read_bytes() == (tmp_path / "whole" / "train.py").read_bytes()

@@ -38,11 +38,11 @@ def test_every_run_comes_after_its_parent_and_only_what_has_all_its_ancestors_co
     parents: dict[bytes, bytes | None], numbers: set[int]
 ) -> None:
     lost = {bytes([number]) for number in numbers}
-    found = [run for run, _ in parents_first(parents, set(), lambda run: None if run in lost else run)]
-    assert len(found) == len(set(found))
-    assert set(found) == {run for run in parents if reaches(run, parents, lost)}
-    for at, run in enumerate(found):
-        assert parents[run] is None or parents[run] in found[:at]
+    ordered_runs = [run for run, _ in parents_first(parents, set(), lambda run: None if run in lost else run)]
+    assert len(ordered_runs) == len(set(ordered_runs))
+    assert set(ordered_runs) == {run for run in parents if reaches(run, parents, lost)}
+    for at, run in enumerate(ordered_runs):
+        assert parents[run] is None or parents[run] in ordered_runs[:at]
 
 
 def test_a_chain_may_be_long() -> None:
@@ -53,9 +53,9 @@ def test_a_chain_may_be_long() -> None:
 
 @given(st.text())
 def test_text_of_others_is_one_harmless_line(text: str) -> None:
-    shown = line(NASTY + text)
-    assert not harms(shown)
-    assert "\n" not in shown
+    cleaned = line(NASTY + text)
+    assert not harms(cleaned)
+    assert "\n" not in cleaned
     assert not harms(lines(NASTY + text).replace("\n", ""))
 
 

@@ -73,7 +73,9 @@ class Browser:
         try:
             page = context.new_page()
             page.set_default_timeout(20_000)
-            page.on("console", lambda said: said.type in {"error", "warning"} and seen.complaints.append(said.text))
+            page.on(
+                "console", lambda message: message.type in {"error", "warning"} and seen.complaints.append(message.text)
+            )
             page.on("pageerror", lambda error: seen.complaints.append(str(error)))
             page.on("request", lambda request: seen.requests.append(request.url))
             page.goto(address, wait_until="load")

@@ -32,15 +32,19 @@ class World:
     node: SmallNode
     made: int = 0
 
-    def publish(self, value, title, *, by=AUTHOR, parent=None, source=None, log=b"", here=True, **fields):
+    def publish(self, value, title, *, by=AUTHOR, parent=None, source=None, log=b"", has_source=True, **fields):
         """A run with everything that a page shows."""
         village = self.village
         self.made += 1
         depth, above = 4 + self.made, parent or village.baseline
         text = (source or TRAIN.format(depth=depth, lr=0.1)).encode()
-        given = {"curve": [4.0, 2.0, 1.5, 1.2], "environment": {"python": "3.11.9"}, "device": f"card of {title}"[:60]}
-        given |= {"proposer": Proposer(name="search"), "hypothesis": f"why {title}", "duration_ms": 26_000}
-        given |= {"genome": {"DEPTH": depth, "LR": 0.1}, "cpu_ms": 51_000, "peak_memory_bytes": 1 << 20} | fields
+        run_fields = {
+            "curve": [4.0, 2.0, 1.5, 1.2],
+            "environment": {"python": "3.11.9"},
+            "device": f"card of {title}"[:60],
+        }
+        run_fields |= {"proposer": Proposer(name="search"), "hypothesis": f"why {title}", "duration_ms": 26_000}
+        run_fields |= {"genome": {"DEPTH": depth, "LR": 0.1}, "cpu_ms": 51_000, "peak_memory_bytes": 1 << 20} | fields
         body = run_body(
             value,
             source=text,
@@ -49,9 +53,9 @@ class World:
             task=village.task,
             budget=village.definition["budget"]["amount"],
         )
-        kept = self.blobs.put(log) if log else None
-        kept_source = self.blobs.put(text) if here else BlobRef(sha256=b"?" * 32, size=5)
-        body = msgspec.structs.replace(body, source=kept_source, log=kept, **given)
+        log_ref = self.blobs.put(log) if log else None
+        source_ref = self.blobs.put(text) if has_source else BlobRef(sha256=b"?" * 32, size=5)
+        body = msgspec.structs.replace(body, source=source_ref, log=log_ref, **run_fields)
         record = village.append(by, "run", body, [above.id])
         self.runs[title] = record
         return record

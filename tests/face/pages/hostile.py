@@ -20,7 +20,7 @@ def hostile_world(folder):
     """The world, a run, and a child run of it by which everything else is long."""
     with empty_world(folder) as world:
         text = f"DEPTH = 1  # {EVIL}\n# " + "x" * 1_000_000 + "\n"
-        given = {
+        run_fields = {
             "reason": EVIL,
             "device": EVIL[:110],
             "proposer": Proposer(name=MARKUP[:40]),
@@ -29,9 +29,15 @@ def hostile_world(folder):
             "metrics": {MARKUP[:40]: 1.5},
             "genome": {MARKUP[:40]: EVIL[:60], "DEPTH": 1, "LR": "y" * 120},
         }
-        first = world.publish(1.9, EVIL[:110], by=STRANGER, source="DEPTH = 2\n", **given)
+        first = world.publish(1.9, EVIL[:110], by=STRANGER, source="DEPTH = 2\n", **run_fields)
         run = world.publish(
-            1.8, "z" * 120, by=ANN, parent=first, source=text, log=(EVIL + "\n" + "w" * 1_000_000).encode(), **given
+            1.8,
+            "z" * 120,
+            by=ANN,
+            parent=first,
+            source=text,
+            log=(EVIL + "\n" + "w" * 1_000_000).encode(),
+            **run_fields,
         )
         world.village.append(BEN, "note", Note(topic="insight", text=EVIL, task=world.village.task), [run.id])
         world.village.evaluate(run, 1.2, BEN)

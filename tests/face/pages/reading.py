@@ -33,17 +33,17 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
     def handle_starttag(self, tag, attrs):
-        known = dict(attrs)
-        self.faults += [f"<{tag} {name}>" for name in known if name.startswith("on") or name == "style"]
-        if tag == "script" and "src" not in known and known.get("type") != "application/json":
+        attributes = dict(attrs)
+        self.faults += [f"<{tag} {name}>" for name in attributes if name.startswith("on") or name == "style"]
+        if tag == "script" and "src" not in attributes and attributes.get("type") != "application/json":
             self.faults.append("a script without an address")
-        if tag == "th" and "scope" not in known:
+        if tag == "th" and "scope" not in attributes:
             self.faults.append("a th without scope")
         if (
             tag in FIELDS
-            and known.get("type") != "hidden"
+            and attributes.get("type") != "hidden"
             and "label" not in self.open
-            and not {"id", "aria-label"} & known.keys()
+            and not {"id", "aria-label"} & attributes.keys()
         ):
             self.faults.append(f"a {tag} without a label")
         if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
@@ -51,13 +51,13 @@ class Page(HTMLParser):
             if level > (self.headings[-1] if self.headings else 0) + 1:
                 self.faults.append(f"{tag} after {self.headings[-1:]}")
             self.headings.append(level)
-        if name := known.get("id"):
+        if name := attributes.get("id"):
             if name in self.ids:
                 self.faults.append(f"two elements {name}")
             self.ids.append(name)
-        self.links += [known["href"]] if tag == "a" and "href" in known else []
-        self.commands += [known["data-copy"]] if "data-copy" in known else []
-        self.posts += [known["data-post"]] if "data-post" in known else []
+        self.links += [attributes["href"]] if tag == "a" and "href" in attributes else []
+        self.commands += [attributes["data-copy"]] if "data-copy" in attributes else []
+        self.posts += [attributes["data-post"]] if "data-post" in attributes else []
         if tag not in VOID | SHAPES:
             self.open.append(tag)
 

@@ -176,9 +176,9 @@ async def test_components_that_ship_have_a_list_and_a_page_each(pages):
     listed = whole_page(await pages("/components"))
     assert "/component?of=policy.q_table" in listed.links
     assert "Nobody has published one" in listed.text
-    found = whole_page(await pages("/components?q=sarsa&type=trainer"))
-    assert "/component?of=trainer.sarsa" in found.links
-    assert "/component?of=policy.q_table" not in found.links
+    filtered = whole_page(await pages("/components?q=sarsa&type=trainer"))
+    assert "/component?of=trainer.sarsa" in filtered.links
+    assert "/component?of=policy.q_table" not in filtered.links
     page = whole_page(await pages("/component?of=policy.q_table"))
     assert page.commands == ["autoresearch install policy q_table"]
     assert "No published agent on this machine uses it yet." in page.text

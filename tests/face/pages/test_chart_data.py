@@ -29,8 +29,8 @@ def progress(**fields):
     )
     dots = {"number": [2, 3], "time_ms": [6, 7], "cost_ms": [8, 9], "reported": [1.5, 1.6]}
     none = ProgressDots(number=[], time_ms=[], cost_ms=[])
-    given = {"task": task(), "marks": [mark], "dots": ProgressDots(**dots, id=[RUN, OTHER]), "failures": none}
-    return ProgressAnswer(**given | {"binned": False, "matching": 3, "total": 3} | fields)
+    answer_fields = {"task": task(), "marks": [mark], "dots": ProgressDots(**dots, id=[RUN, OTHER]), "failures": none}
+    return ProgressAnswer(**answer_fields | {"binned": False, "matching": 3, "total": 3} | fields)
 
 
 def program(run, reported, state, **fields):
@@ -64,8 +64,8 @@ def test_ids_are_short_and_labels_are_text():
 
 
 def test_of_a_mark_what_has_its_default_is_left_out():
-    said = json.loads(msgspec.json.encode(chart_data(progress(), Query())))["marks"][0]
-    assert said.keys() == {"id", "number", "time_ms", "cost_ms", "verified", "reported", "mark", "label"}
+    encoded_mark = json.loads(msgspec.json.encode(chart_data(progress(), Query())))["marks"][0]
+    assert encoded_mark.keys() == {"id", "number", "time_ms", "cost_ms", "verified", "reported", "mark", "label"}
 
 
 @pytest.mark.parametrize(("x", "column"), [("number", [2, 3]), ("time", [6, 7]), ("cost", [8, 9])])
@@ -81,13 +81,13 @@ def test_cells_have_the_axis_that_they_were_counted_for(x, column):
 def test_a_reported_program_is_told_where_it_is_better_than_the_best_confirmed(direction, better, worse):
     best = program(RUN, 2.0, "confirmed", verified=1.0, verified_margin=0.1)
     for value, ahead in ((better, better - 1.0), (worse, 0.0)):
-        found = standing(
+        summary = standing(
             BestAnswer(task=task(direction=direction, best=best), reported=program(OTHER, value, "reported"))
         )
-        assert (found.best.id, found.number, found.is_confirmed) == (RUN, (1.0, 0.1, "verified"), True)
-        assert found.ahead == ahead
-        assert bool(found.rival) == bool(ahead)
-        assert not found.is_noise
+        assert (summary.best.id, summary.number, summary.is_confirmed) == (RUN, (1.0, 0.1, "verified"), True)
+        assert summary.ahead == ahead
+        assert bool(summary.rival) == bool(ahead)
+        assert not summary.is_noise
 
 
 def test_a_lead_below_two_deviations_is_noise():

@@ -28,18 +28,18 @@ def test_the_surest_effect_is_first_whichever_way_it_goes_and_what_cannot_be_tol
         effect("HELPS_TOO", -1.0, -1.05, -0.95),
         effect("SELDOM", -7.0),
     ]
-    found = ranking([one for one in effects if one.name != "UNSURE"])
-    assert [row.effect.name for row in found.rows] == ["HELPS_TOO", "HELPS", "HURTS", "SELDOM"]
-    assert [row.place for row in found.rows] == [(1, 2), (1, 2), (3, 3), None]
-    assert [row.better for row in found.rows] == [True, True, False, None]
+    ranked = ranking([view for view in effects if view.name != "UNSURE"])
+    assert [row.effect.name for row in ranked.rows] == ["HELPS_TOO", "HELPS", "HURTS", "SELDOM"]
+    assert [row.place for row in ranked.rows] == [(1, 2), (1, 2), (3, 3), None]
+    assert [row.better for row in ranked.rows] == [True, True, False, None]
     assert ranking(effects, maximize=True).rows[0].better is False
     assert [row.better for row in ranking(effects).rows if row.effect.name == "UNSURE"] == [None]
 
 
 def test_an_axis_is_not_stretched_by_the_interval_of_an_explosion():
-    found = ranking([effect("LR", -0.1, -0.2, -0.05), effect("DECAY", 0.2, -0.4, 738.9)])
-    assert found.axis.high < 1
-    assert found.rows[1].high == 100.0
+    ranked = ranking([effect("LR", -0.1, -0.2, -0.05), effect("DECAY", 0.2, -0.4, 738.9)])
+    assert ranked.axis.high < 1
+    assert ranked.rows[1].high == 100.0
     assert ranking([effect("LR", 0.0, 0.0, 0.0)]).rows[0].middle == 50.0
 
 
@@ -107,22 +107,22 @@ async def test_conditions_on_settings_and_the_value_choose_the_runs_of_the_table
         names = {short_id(run.id): title for title, run in world.runs.items()}
         async with site_of(world.node, tmp_path) as site, aiohttp.ClientSession() as session:
 
-            async def found(where, status=200):
-                asked = session.get(f"{site}/effects", params={"where": where}, headers={"HX-Request": "true"})
-                async with asked as response:
+            async def titles_where(where, status=200):
+                request = session.get(f"{site}/effects", params={"where": where}, headers={"HX-Request": "true"})
+                async with request as response:
                     text = await response.text()
                     assert response.status == status, text
                     return {title for name, title in names.items() if name in text} if status == 200 else text
 
-            assert await found("LR>=0.02, LR<0.04") == {"run 1", "run 2", "crashed"}
-            assert await found("LR>=0.02,value<=1.7") == {"run 1", "run 2"}
-            assert await found("OPT=adam|lion") == {"run 0", "run 2", "crashed"}
-            assert await found("OPT=3") == await found("OPT>=1") == {"run 3"}, "a word is no number"
-            assert await found("+muon=1") == {"run 1"}
-            assert await found("+muon=0,value<9") == {"run 0", "run 2", "run 3"}
-            assert await found("OTHER>0") == set()
+            assert await titles_where("LR>=0.02, LR<0.04") == {"run 1", "run 2", "crashed"}
+            assert await titles_where("LR>=0.02,value<=1.7") == {"run 1", "run 2"}
+            assert await titles_where("OPT=adam|lion") == {"run 0", "run 2", "crashed"}
+            assert await titles_where("OPT=3") == await titles_where("OPT>=1") == {"run 3"}, "a word is no number"
+            assert await titles_where("+muon=1") == {"run 1"}
+            assert await titles_where("+muon=0,value<9") == {"run 0", "run 2", "run 3"}
+            assert await titles_where("OTHER>0") == set()
             for wrong in ("LR", "LR>=much", "LR=>1", '"LR"=1', "<b>>1"):
-                assert "such as LR&gt;=0.01" in await found(wrong, status=400)
+                assert "such as LR&gt;=0.01" in await titles_where(wrong, status=400)
             async with session.get(f"{site}/", params={"where": "LR<0.02"}) as response:
                 progress = whole_page(await response.text())
             assert "1 run found" in progress.text

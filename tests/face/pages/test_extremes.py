@@ -28,7 +28,7 @@ TIMES = (0, 1, 1_800_000_000_000, 7_258_118_400_000, 2**43, 2**53, 2**63)
 def test_an_axis_has_all_values_on_it_and_few_round_ticks(values, beside):
     axis = axis_over(values, beside=beside)
     assert axis.low < axis.high
-    assert all(0 <= axis.at(one) <= 100 for one in (*values, math.inf, -math.inf))
+    assert all(0 <= axis.at(number) <= 100 for number in (*values, math.inf, -math.inf))
     ticks = axis.ticks()
     assert len(ticks) <= MOST_TICKS
     assert all(0 <= tick.at <= 100 and len(tick.text) < 24 for tick in ticks)
@@ -38,9 +38,9 @@ def test_an_axis_has_all_values_on_it_and_few_round_ticks(values, beside):
 @pytest.mark.parametrize(("low", "high"), itertools.product(NUMBERS, repeat=2))
 def test_a_scale_of_any_ends_answers(low, high):
     scale = Scale(low, high)
-    assert all(0 <= scale.at(one) <= 100 for one in NUMBERS)
+    assert all(0 <= scale.at(number) <= 100 for number in NUMBERS)
     assert len(scale.ticks()) <= MOST_TICKS
-    assert all(len(shown) < 400 for shown in (value(low), signed(low), change(low, high)))
+    assert all(len(text) < 400 for text in (value(low), signed(low), change(low, high)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**53), ANY), max_size=20))
@@ -64,8 +64,10 @@ RUNS = st.tuples(ANY, st.sampled_from(TIMES[:6]), st.sampled_from([mark.value fo
 @settings(max_examples=60, deadline=None)
 def test_a_chart_of_any_values_at_any_time_is_a_picture(runs, dots, floor, noise, direction, up, across):
     marks = [
-        ProgressMark(id="", number=at, time_ms=time, cost_ms=time, reported=one, mark=mark, verified=-one, leads=True)
-        for at, (one, time, mark) in enumerate(runs)
+        ProgressMark(
+            id="", number=at, time_ms=time, cost_ms=time, reported=reported, mark=mark, verified=-reported, leads=True
+        )
+        for at, (reported, time, mark) in enumerate(runs)
     ]
     places = [TIMES[at % len(TIMES)] for at in range(len(dots))]
     cells = ProgressDots(number=places, time_ms=places, cost_ms=places, reported=dots)

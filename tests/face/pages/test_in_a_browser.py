@@ -80,9 +80,9 @@ def look(page):
 def faults(page):
     """Serious and critical findings of axe-core. The script is evaluated by the driver, which no policy stops."""
     page.evaluate((Path(find_spec(AXE).origin).parent / "axe.min.js").read_text())
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-    serious = [one for one in found if one["impact"] in {"serious", "critical"}]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in serious]
+    violations = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
+    return [(violation["id"], [node["html"][:200] for node in violation["nodes"][:3]]) for violation in serious]
 
 
 def look_twice(page):
@@ -97,10 +97,12 @@ def look_twice(page):
 async def test_a_page_in_both_themes_wide_and_narrow(browser, told_site, name):
     site, names = told_site
     seen = await browser.visit(site + PAGES[name].format(**names), look_twice, shot=name)
-    wanted = ["Failed to load resource: the server responded with a status of 404"] if name == "no-such-run" else []
-    assert [complaint[:60] for complaint in seen.complaints] == [complaint[:60] for complaint in wanted]
+    expected = ["Failed to load resource: the server responded with a status of 404"] if name == "no-such-run" else []
+    assert [complaint[:60] for complaint in seen.complaints] == [complaint[:60] for complaint in expected]
     assert seen.answer == [{"too wide": False, "faults": [], "headings": 1}] * 2
-    assert {urlsplit(one).netloc for one in seen.requests if not one.startswith("data:")} == {urlsplit(site).netloc}
+    assert {urlsplit(address).netloc for address in seen.requests if not address.startswith("data:")} == {
+        urlsplit(site).netloc
+    }
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,8 @@ async def test_what_strangers_wrote_runs_nothing_and_widens_nothing(browser, evi
 
     def read(page):
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-        found = look(page)
-        return found["too wide"], page.evaluate("document.body.innerText"), page.evaluate("document.images.length")
+        layout = look(page)
+        return layout["too wide"], page.evaluate("document.body.innerText"), page.evaluate("document.images.length")
 
     async with site_of(world.node, tmp_path) as site:
         place = site + address.format(run=short_id(run.id), who=STRANGER.public.hex())
@@ -130,8 +132,8 @@ async def test_controls_appear_with_the_token_and_work(browser, site, node):
         page.locator("h1", has_text="Working").wait_for()
         return page.url
 
-    shown = await browser.visit(f"{site}/node", lambda page: page.get_by_role("button", name="Work").count())
-    assert shown.answer == 0
+    visit = await browser.visit(f"{site}/node", lambda page: page.get_by_role("button", name="Work").count())
+    assert visit.answer == 0
     seen = await browser.visit(f"{site}/node#token={TOKEN}", work)
     assert seen.complaints == []
     assert "token" not in seen.answer

@@ -22,7 +22,7 @@ from tests.nasty import NASTY, harms
 
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
 SMALL = st.floats(-1e6, 1e6)
-INTERVAL = st.tuples(SMALL, st.floats(0, 10)).map(lambda one: Interval(one[0] - one[1], one[0] + one[1]))
+INTERVAL = st.tuples(SMALL, st.floats(0, 10)).map(lambda pair: Interval(pair[0] - pair[1], pair[0] + pair[1]))
 INTERVALS = st.lists(INTERVAL, max_size=12)
 MEASUREMENT = st.tuples(st.sampled_from(["evaluate", "replicate", "unknown"]), NUMBER, st.lists(NUMBER, max_size=20))
 TEXT = st.text(st.sampled_from("abc+-@ \n\\"), max_size=40)
@@ -48,8 +48,8 @@ def test_ticks_are_round_numbers():
 
 @given(INTERVALS, st.booleans())
 def test_a_place_is_the_range_that_the_intervals_allow(intervals, maximize):
-    found = places(intervals, maximize=maximize)
-    for mine, place in zip(intervals, found, strict=True):
+    ranges = places(intervals, maximize=maximize)
+    for mine, place in zip(intervals, ranges, strict=True):
         worse, better = (mine.high, mine.low), (mine.low, mine.high)
         surely_better = sum(o.low > worse[0] if maximize else o.high < better[0] for o in intervals)
         surely_worse = sum(o.high < worse[1] if maximize else o.low > better[1] for o in intervals)
@@ -61,9 +61,9 @@ def test_a_place_is_the_range_that_the_intervals_allow(intervals, maximize):
 @given(INTERVALS)
 def test_each_place_can_be_taken(intervals):
     """Programs in the order of their middles lie within their places."""
-    found = sorted(zip(intervals, places(intervals), strict=True), key=lambda one: one[0].low + one[0].high)
-    if all(a[0].low + a[0].high < b[0].low + b[0].high for a, b in pairwise(found)):
-        assert all(place.first <= rank <= place.last for rank, (_, place) in enumerate(found, start=1))
+    ranked = sorted(zip(intervals, places(intervals), strict=True), key=lambda pair: pair[0].low + pair[0].high)
+    if all(a[0].low + a[0].high < b[0].low + b[0].high for a, b in pairwise(ranked)):
+        assert all(place.first <= rank <= place.last for rank, (_, place) in enumerate(ranked, start=1))
 
 
 def test_places_of_a_board():
@@ -80,8 +80,8 @@ def test_places_of_a_board():
 
 
 def program(name, **fields):
-    known = {"position": 1, "source_digest": "", "reported": 1.0, "score": 1.0, "state": "confirmed"}
-    return ProgramView(id=name, title=name, author="", parent=None, time_ms=0, **known, **fields)
+    defaults = {"position": 1, "source_digest": "", "reported": 1.0, "score": 1.0, "state": "confirmed"}
+    return ProgramView(id=name, title=name, author="", parent=None, time_ms=0, **defaults, **fields)
 
 
 def measured(name, value=None, *, stage="evaluate", values=(), parents=(), counts=True, verdict="pass"):
@@ -116,10 +116,10 @@ def verification(*measurements):
 
 def test_a_forest_has_a_row_for_each_measurement_and_one_axis():
     pairs = measured("b", stage="replicate", values=[0.9, 0.92], parents=[1.1])
-    found = forest(a_run(verified=0.91, verified_margin=0.05), verification(measured("a", 1.0), pairs))
-    assert [(group.stage, len(group.rows)) for group in found.groups] == [("", 1), ("evaluate", 1), ("replicate", 1)]
-    assert [point.look for point in found.groups[2].rows[0].points] == ["run", "run", "parent"]
-    assert found.low.at < found.middle.at < found.high.at
+    plot = forest(a_run(verified=0.91, verified_margin=0.05), verification(measured("a", 1.0), pairs))
+    assert [(group.stage, len(group.rows)) for group in plot.groups] == [("", 1), ("evaluate", 1), ("replicate", 1)]
+    assert [point.look for point in plot.groups[2].rows[0].points] == ["run", "run", "parent"]
+    assert plot.low.at < plot.middle.at < plot.high.at
     assert forest(a_run(), verification()) is None
 
 
@@ -133,8 +133,8 @@ def test_an_evaluation_refutes_by_its_number_and_not_by_its_verdict():
 @given(st.lists(MEASUREMENT, max_size=40), NUMBER)
 def test_a_forest_of_any_numbers_stays_within_its_frame(given_, reported):
     many = [measured(f"m{at}", value, stage=stage, values=more) for at, (stage, value, more) in enumerate(given_)]
-    found = forest(a_run(reported), verification(*many))
-    points = [point for group in (found.groups if found else []) for row in group.rows for point in row.points]
+    plot = forest(a_run(reported), verification(*many))
+    points = [point for group in (plot.groups if plot else []) for row in group.rows for point in row.points]
     assert all(0 <= point.at <= 100 for point in points)
 
 
@@ -182,22 +182,22 @@ def test_small_steps_are_folded_and_the_largest_named():
 def test_no_step_of_a_waterfall_is_lost(values, noise, maximize):
     path = path_of(values, noise=noise, maximize=maximize)
     way = waterfall(path, noise=noise, maximize=maximize)
-    shown = [fall for line in way.lines for fall in (line.steps if hasattr(line, "steps") else [line])]
-    assert [fall.of.row.id for fall in shown] == [one.row.id for one in path]
+    falls = [fall for line in way.lines for fall in (line.steps if hasattr(line, "steps") else [line])]
+    assert [fall.of.row.id for fall in falls] == [step.row.id for step in path]
     assert len(way.largest) <= 3
     assert all(math.isfinite(way.axis.at(value)) for value in values if value is not None)
 
 
 @given(TEXT, TEXT)
 def test_the_lines_of_a_diff_are_those_of_both_texts(old, new):
-    shown = changed_program(unified_diff(old, new, old_name="a/train.py", new_name="b/train.py"))
-    lines = [line for file in shown.files for line in file.lines if line.kind != "gap"]
+    program_diff = changed_program(unified_diff(old, new, old_name="a/train.py", new_name="b/train.py"))
+    lines = [line for file in program_diff.files for line in file.lines if line.kind != "gap"]
     before = [line.before + line.changed + line.after for line in lines if line.kind in ("same", "del")]
     after = [line.before + line.changed + line.after for line in lines if line.kind in ("same", "add")]
     assert all(text in old.split("\n") for text in before)
     assert all(text in new.split("\n") for text in after)
-    assert shown.added == sum(line.kind == "add" for line in lines)
-    assert shown.removed == sum(line.kind == "del" for line in lines)
+    assert program_diff.added == sum(line.kind == "add" for line in lines)
+    assert program_diff.removed == sum(line.kind == "del" for line in lines)
     for line in lines:
         if line.kind != "add" and line.old:
             assert old.split("\n")[line.old - 1] == line.before + line.changed + line.after
@@ -210,27 +210,30 @@ def test_a_diff_of_several_files_marks_what_differs_in_a_line():
         unified_diff(old, new, old_name=f"a/{name}", new_name=f"b/{name}")
         for name, old, new in (("train.py", "LR = 0.1\nx\n", "LR = 0.25\nx\n"), ("model.py", "", "WIDTH = 2\n"))
     )
-    shown = changed_program(diff)
-    assert [(file.name, file.added, file.removed) for file in shown.files] == [("train.py", 1, 1), ("model.py", 1, 0)]
-    assert [line.changed for line in shown.files[0].lines] == ["1", "25", ""]
-    assert shown.left_out == 0
+    program_diff = changed_program(diff)
+    assert [(file.name, file.added, file.removed) for file in program_diff.files] == [
+        ("train.py", 1, 1),
+        ("model.py", 1, 0),
+    ]
+    assert [line.changed for line in program_diff.files[0].lines] == ["1", "25", ""]
+    assert program_diff.left_out == 0
 
 
 def test_a_line_that_looks_like_the_head_of_a_file_is_a_line():
-    shown = changed_program(unified_diff("-- a\n-- b\n", "++ b\n", old_name="a/t.py", new_name="b/t.py"))
-    assert [file.name for file in shown.files] == ["t.py"]
-    assert (shown.added, shown.removed) == (1, 2)
+    program_diff = changed_program(unified_diff("-- a\n-- b\n", "++ b\n", old_name="a/t.py", new_name="b/t.py"))
+    assert [file.name for file in program_diff.files] == ["t.py"]
+    assert (program_diff.added, program_diff.removed) == (1, 2)
 
 
 def test_a_hostile_program_is_cleaned_and_clipped():
     diff = unified_diff(
         "", NASTY.replace("\n", "") + "x" * 1_000_000 + "\n" + "y\n" * 5_000, old_name="a/t", new_name="b/t"
     )
-    shown = changed_program(diff)
-    texts = [line.before for line in shown.files[0].lines]
+    program_diff = changed_program(diff)
+    texts = [line.before for line in program_diff.files[0].lines]
     assert not harms("".join(texts))
     assert max(map(len, texts)) <= 401
-    assert len(texts) + shown.left_out == 5_001
+    assert len(texts) + program_diff.left_out == 5_001
     assert changed_program("").files == []
 
 

@@ -97,10 +97,10 @@ async def test_the_key_is_a_filter_by_marks(get, told_world):
     assert set(rows(text)) == {short_id(told_world.runs[name].id) for name in ("refuted", "fraud")}
     assert 'value="refuted" checked' in text
     assert 'value="confirmed" checked' not in text
-    found = await chart_of(get, "?state=refuted,fraud")
-    assert {mark["mark"] for mark in found["marks"]} == {"refuted", "fraud"}
-    assert (found["dots"]["id"], found["failures"]["id"]) == ([], [])
-    assert found["matching"] == 2
+    chart = await chart_of(get, "?state=refuted,fraud")
+    assert {mark["mark"] for mark in chart["marks"]} == {"refuted", "fraud"}
+    assert (chart["dots"]["id"], chart["failures"]["id"]) == ([], [])
+    assert chart["matching"] == 2
 
 
 @pytest.mark.parametrize(("query", "titles"), [
@@ -122,8 +122,8 @@ async def test_a_part_has_the_table_and_the_short_address(get):
     assert headers["HX-Push-Url"] == "/?sort=value"
     assert text.lstrip().startswith('<div id="results"')
     page_of(text)
-    shown = re.findall(r'<(?:b|s) class="num[^"]*">([\d.]+)<', text)
-    assert shown == sorted(shown)
+    values = re.findall(r'<(?:b|s) class="num[^"]*">([\d.]+)<', text)
+    assert values == sorted(values)
 
 
 async def test_a_part_of_the_axis_narrows_the_table(get):
@@ -142,11 +142,13 @@ async def test_without_scripts_the_chart_is_a_picture(get, told_world):
     assert headers["Content-Type"].startswith("image/svg+xml")
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     drawn = [
-        one.get("class") for one in ElementTree.fromstring(picture).iter() if one.get("class", "").startswith("m ")
+        element.get("class")
+        for element in ElementTree.fromstring(picture).iter()
+        if element.get("class", "").startswith("m ")
     ]
     assert sorted(drawn) == ["m confirmed", "m confirmed", "m refuted"]
     every = ElementTree.fromstring((await get("/chart.svg"))[0])
-    assert {"m fraud", "m disputed", "m leading"} <= {one.get("class") for one in every.iter()}
+    assert {"m fraud", "m disputed", "m leading"} <= {element.get("class") for element in every.iter()}
     for search in ("?y=distance", "?y=full&x=cost", "?q=nobodywrotethis", "?since=3&to=4"):
         ElementTree.fromstring((await get(f"/chart.svg{search}"))[0])
 
@@ -170,8 +172,8 @@ async def test_runs_are_taken_along_as_files_with_absolute_times(get, told_world
     assert [names[parse_id(row["run"])] for row in table] == ["refuted", "confirmed", "first"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", table[0]["when"])
     assert (await get("/runs.csv?cols=reported&q=refuted"))[0].splitlines()[0] == "run,reported"
-    found = json.loads((await get("/runs.json?size=1"))[0])
-    assert sorted(short_id(parse_id(row["id"])) for row in found) == sorted(rows((await get("/?size=200"))[0]))
+    run_rows = json.loads((await get("/runs.json?size=1"))[0])
+    assert sorted(short_id(parse_id(row["id"])) for row in run_rows) == sorted(rows((await get("/?size=200"))[0]))
     assert json.loads((await get("/runs.json?q=nobodywrotethis"))[0]) == []
 
 
@@ -216,15 +218,15 @@ async def test_without_a_task_it_says_how_to_begin(notebook, tmp_path):
     assert "autoresearch work" in page.commands
 
 
-@pytest.mark.parametrize(("state", "told"), [("idle", "autoresearch work"), ("working", "appears here when it ends")])
-async def test_before_the_first_run_it_says_what_the_node_does(notebook, tmp_path, state, told):
+@pytest.mark.parametrize(("state", "advice"), [("idle", "autoresearch work"), ("working", "appears here when it ends")])
+async def test_before_the_first_run_it_says_what_the_node_does(notebook, tmp_path, state, advice):
     notebook.task()
     notebook.node.state = state
     async with asking(notebook.node, tmp_path) as ask:
         page = whole_page((await ask("/"))[0])
     assert "No run yet" in page.text
     assert f"This node is {state}: because" in page.text
-    assert told in page.text + " ".join(page.commands)
+    assert advice in page.text + " ".join(page.commands)
     assert "chart" not in page.ids
 
 
@@ -258,14 +260,14 @@ async def test_alone_the_best_is_reported_and_nothing_is_confirmed(notebook, tmp
 async def test_what_strangers_write_is_text(tmp_path):
     evil = f"{MARKUP} {NASTY}"
     with empty_world(tmp_path / "world") as world:
-        given = {
+        run_fields = {
             "device": evil[:110],
             "proposer": Proposer(name=MARKUP[:40]),
             "genome": {MARKUP[:40]: evil[:60], "LR": "y" * 120},
         }
-        run = world.publish(1.5, evil[:110], by=STRANGER, **given)
-        world.publish(1.2, "z" * 120, by=ANN, parent=run, **given)
-        world.publish(None, evil[:110], by=STRANGER, status="crashed", reason=evil, **given)
+        run = world.publish(1.5, evil[:110], by=STRANGER, **run_fields)
+        world.publish(1.2, "z" * 120, by=ANN, parent=run, **run_fields)
+        world.publish(None, evil[:110], by=STRANGER, status="crashed", reason=evil, **run_fields)
         async with asking(world.node, tmp_path) as ask:
             whole, part = (await ask("/"))[0], (await ask("/", **PART))[0]
             card, data = (await ask(f"/card/{short_id(run.id)}"))[0], (await ask("/chart.json"))[0]

@@ -111,10 +111,10 @@ async def test_a_part_is_chosen_by_dragging_and_left_by_a_double_click(browser, 
         page.wait_for_url("**/?since=*")
         zoomed = page.evaluate(SEARCH)
         page.reload()
-        shown = drawn(page).locator("#zoomed").is_visible()
+        note_visible = drawn(page).locator("#zoomed").is_visible()
         page.locator(".u-over").dblclick(position={"x": 6, "y": 6})
         at(page, "")
-        return zoomed, shown
+        return zoomed, note_visible
 
     seen = await browser.visit(f"{site}/", act)
     assert seen.complaints == []
@@ -142,10 +142,10 @@ async def test_a_view_is_saved_and_the_chart_is_taken_along_as_a_picture(browser
         page.locator("#views summary").click()
         page.locator("#views li a", has_text="mine").click()
         at(page, view)
-        kept = page.locator("[name=cols][value=because]").is_checked()
+        column_checked = page.locator("[name=cols][value=because]").is_checked()
         page.locator("#views summary").click()
         page.locator("#views li button").click()
-        return picture.value.path().read_bytes()[:4], kept, page.locator("#views li").count()
+        return picture.value.path().read_bytes()[:4], column_checked, page.locator("#views li").count()
 
     seen = await browser.visit(f"{site}/", act)
     assert seen.complaints == []
@@ -161,12 +161,12 @@ async def test_runs_that_are_ticked_stand_beside_each_other(browser, site, told_
         page.locator("#results th a", has_text="Gain reported").click()
         at(page, "?sort=change")
         page.locator(f".pick[value={second}]").check()
-        kept = page.locator(f".pick[value={first}]").is_checked()
+        first_checked = page.locator(f".pick[value={first}]").is_checked()
         page.locator("#tray a").click()
         page.wait_for_url(f"**/compare?runs={first},{second}")
         return (
             "tick another" in alone,
-            kept,
+            first_checked,
             page.locator("h1").inner_text(),
             page.locator(".forest [role=img]").count(),
         )
@@ -194,9 +194,9 @@ async def test_large_values_are_written_with_seven_digits_in_the_chart_too(brows
         def act(page):
             drawn(page).locator("#chart").focus()
             page.keyboard.press("End")
-            said = page.locator("#say", has_text="reported")
-            said.wait_for(state="attached")
-            return said.text_content()
+            announcement = page.locator("#say", has_text="reported")
+            announcement.wait_for(state="attached")
+            return announcement.text_content()
 
         async with site_of(node, tmp_path) as site:
             seen = await browser.visit(f"{site}/", act)

@@ -132,7 +132,7 @@ async def test_the_diff_of_a_program_of_several_files(pages, told_world):
 
 async def test_the_page_waits_for_no_diff(pages, told_world):
     """The source of a run is nowhere: the page is there, and the part says so."""
-    run = told_world.publish(1.62, "nowhere", here=False)
+    run = told_world.publish(1.62, "nowhere", has_source=False)
     text = await pages("nowhere")
     assert f'hx-get="/run/{short_id(run.id)}/diff"' in text
     part = page_of(await pages(f"/run/{short_id(run.id)}/diff", part=True))
@@ -159,10 +159,10 @@ async def test_a_hidden_run_and_its_participant_say_so_and_have_a_way_back(node,
         page, participant = f"/run/{short_id(run.id)}", f"/participants/{who.key}"
         assert "hidden by you" not in await text(page) + await text(participant)
         hide(log, [HiddenRow(run.id, b"", "a reason <b>", 0), HiddenRow(run.author, b"", "", 0)])
-        shown = await text(page)
-        assert "you hide it (a reason &lt;b&gt;)" in shown
-        assert "Hide it no longer" in shown
-        assert f"autoresearch network hide {short_id(run.id)} --undo" in shown
+        page_text = await text(page)
+        assert "you hide it (a reason &lt;b&gt;)" in page_text
+        assert "Hide it no longer" in page_text
+        assert f"autoresearch network hide {short_id(run.id)} --undo" in page_text
         for path in ("/", "/board", "/notes", "/participants", "/find?q="):
             assert f"/run/{short_id(run.id)}" not in await text(path), path
         who_is_hidden = await text(participant)

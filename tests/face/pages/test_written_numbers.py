@@ -22,7 +22,9 @@ NUMBERS = st.floats(-1e307, 1e307)
 
 def test_python_writes_the_examples() -> None:
     wrong = [
-        (name, given, FUNCTIONS[name](*given)) for name, given, text in EXAMPLES if FUNCTIONS[name](*given) != text
+        (name, arguments, FUNCTIONS[name](*arguments))
+        for name, arguments, text in EXAMPLES
+        if FUNCTIONS[name](*arguments) != text
     ]
     assert wrong == []
 
@@ -86,8 +88,8 @@ def test_no_margin_is_written_as_zero(margin: float, noise: float | None, best: 
 
 @given(NUMBERS, st.none() | st.integers(-300, 300))
 def test_a_number_reads_back_and_is_short(number: float, decimals: int | None) -> None:
-    for shown in (text.value(number, decimals), text.signed(number, decimals), text.brief(number)):
-        assert not shown.startswith(("-0", "+0")) or float(shown) != 0
+    for written in (text.value(number, decimals), text.signed(number, decimals), text.brief(number)):
+        assert not written.startswith(("-0", "+0")) or float(written) != 0
     plain = text.value(number)
     assert len(plain) <= 12
     assert math.isclose(float(plain), number, rel_tol=0.005, abs_tol=5e-5 if abs(number) >= 0.0001 else 0.0)

@@ -96,7 +96,7 @@ class Story:
         body = Claim(task=self.task.digest, source_digest=b"c" * 32, title=title, until=self.now_ms + HOUR_MS)
         return self.append("claim", body, by=by)
 
-    def known(self, log: Log | None = None) -> History:
+    def history(self, log: Log | None = None) -> History:
         return gather(log or self.log, self.blobs, self.task, now_ms=self.now_ms, me=ME.public)
 
     def tell(self) -> Self:

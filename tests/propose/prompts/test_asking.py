@@ -44,17 +44,17 @@ def test_others_words_stay_in_their_fence(text):
 
 def test_the_prompt_holds_every_record_and_keeps_to_its_bytes():
     prompt = question_prompt(answer())
-    assert all(short_id(one) in prompt for one in IDS)
+    assert all(short_id(run_id) in prompt for run_id in IDS)
     assert "LR" in prompt
     small = question_prompt(answer("x" * 2000), 1500)
     assert len(small.encode()) <= 1500
 
 
 def test_only_ids_that_were_shown_are_kept():
-    one, other = short_id(IDS[0]), short_id(IDS[1])
-    said = f"It is 0.01 [{one}, aaaabbbb]. The width helps [{format_id(IDS[1])}]. Nobody knows [zzzzzzzz]. See [1]."
-    text, cited = cited_text(said, answer())
-    assert text == f"It is 0.01 [{one}]. The width helps [{other}]. Nobody knows. See."
+    first, second = short_id(IDS[0]), short_id(IDS[1])
+    reply = f"It is 0.01 [{first}, aaaabbbb]. The width helps [{format_id(IDS[1])}]. Nobody knows [zzzzzzzz]. See [1]."
+    text, cited = cited_text(reply, answer())
+    assert text == f"It is 0.01 [{first}]. The width helps [{second}]. Nobody knows. See."
     assert cited == [format_id(IDS[0]), format_id(IDS[1])]
 
 

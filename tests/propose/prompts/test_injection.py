@@ -56,29 +56,29 @@ def outside(text: str) -> str:
     return "\n".join(lines)
 
 
-def hostile(story: Story, said: str) -> list[str]:
+def hostile(story: Story, text: str) -> list[str]:
     """The prompt and the history of a log in which a stranger wrote this wherever it can."""
-    source = f"{program(0.2)}\nTEXT = '''{said}'''\n"
+    source = f"{program(0.2)}\nTEXT = '''{text}'''\n"
     first = story.run(0.61, program(0.9), title="the baseline", genome={"X": 0.9})
     story.run(
-        0.1, source, parent=first, by=OTHER, title=said[:120], hypothesis=said[:2000], genome={"X": 0.2, said[:64]: 1},
+        0.1, source, parent=first, by=OTHER, title=text[:120], hypothesis=text[:2000], genome={"X": 0.2, text[:64]: 1},
         digest=b"h" * 32,
     )  # fmt: skip
     story.run(
-        None, program(0.8), parent=first, by=OTHER, status="crashed", title=said[:120], reason=said[:2000],
+        None, program(0.8), parent=first, by=OTHER, status="crashed", title=text[:120], reason=text[:2000],
         genome={"X": 0.8},
     )  # fmt: skip
-    story.run(0.5, program(0.7), by=OTHER, parent=first, title="x", genome={"X": 0.7, said[:64]: 2}, proposer=None)
-    story.note("insight", said[:2000])
-    story.note("hypothesis", said[:2000])
-    story.claim(said[:120])
-    known = story.known()
-    return [prompt_text(known, story.task, 60_000), history_text(known, story.task, 60_000)]
+    story.run(0.5, program(0.7), by=OTHER, parent=first, title="x", genome={"X": 0.7, text[:64]: 2}, proposer=None)
+    story.note("insight", text[:2000])
+    story.note("hypothesis", text[:2000])
+    story.claim(text[:120])
+    history = story.history()
+    return [prompt_text(history, story.task, 60_000), history_text(history, story.task, 60_000)]
 
 
-@pytest.mark.parametrize("said", INJECTIONS, ids=range(len(INJECTIONS)))
-def test_no_injection_leaves_its_fence(story: Story, said: str) -> None:
-    prompt, history = hostile(story, said)
+@pytest.mark.parametrize("injected", INJECTIONS, ids=range(len(INJECTIONS)))
+def test_no_injection_leaves_its_fence(story: Story, injected: str) -> None:
+    prompt, history = hostile(story, injected)
     assert prompt.count(WORD) >= 6
     for text in (prompt, history):
         assert WORD not in outside(text)
@@ -88,7 +88,7 @@ def test_no_injection_leaves_its_fence(story: Story, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "gone", "left"),
+    ("text", "gone", "left"),
     [
         ("No such file: '/home/ann/secret-project/data.bin'", "/home/ann", "data.bin"),
         ("at /root/.ssh/id_ed25519, line 3", "/root", "id_ed25519"),
@@ -101,18 +101,18 @@ def test_no_injection_leaves_its_fence(story: Story, said: str) -> None:
         ("0123456789abcdef" * 4, "0123456789abcdef", "removed"),
     ],
 )
-def test_a_path_or_a_secret_in_others_words_is_taken_out(said: str, gone: str, left: str) -> None:
-    shown = plain_line(said, 300)
-    assert gone not in shown
-    assert left in shown
+def test_a_path_or_a_secret_in_others_words_is_taken_out(text: str, gone: str, left: str) -> None:
+    line = plain_line(text, 300)
+    assert gone not in line
+    assert left in line
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     ["LR 0.0083 -> 0.006, batch 2/3", "n_tokens: 780000, keys/values shared", "loss 1.2e-3 at step 12,000", "and/or"],
 )
-def test_plain_words_stay_as_they_are(said: str) -> None:
-    assert plain_line(said, 300) == said
+def test_plain_words_stay_as_they_are(text: str) -> None:
+    assert plain_line(text, 300) == text
 
 
 def test_nothing_of_this_machine_stands_in_the_text(
@@ -125,8 +125,8 @@ def test_nothing_of_this_machine_stands_in_the_text(
         reason=f"FileNotFoundError: {tmp_path}/toy/x.bin, {Path.home()}/y.bin with {SECRET}",
     )  # fmt: skip
     story.tell()
-    texts = [*hostile(story, "$OPENAI_API_KEY"), prompt_text(story.known(), story.task, 4096)]
-    assert write_agent_files(story.task, story.known()) == []
+    texts = [*hostile(story, "$OPENAI_API_KEY"), prompt_text(story.history(), story.task, 4096)]
+    assert write_agent_files(story.task, story.history()) == []
     texts += [(story.task.folder / name).read_text() for name in ("AGENTS.md", "history.md")]
     keys = [record.author.hex() for record in story.records]
     values = [value for value in os.environ.values() if len(value) > 12]
@@ -136,7 +136,7 @@ def test_nothing_of_this_machine_stands_in_the_text(
 
 
 @given(st.text(alphabet="`~ \na\t", max_size=60))
-def test_no_text_closes_its_fence(said: str) -> None:
-    tokens = MarkdownIt().parse(f"{fenced(said)}\n\nafter\n")
+def test_no_text_closes_its_fence(text: str) -> None:
+    tokens = MarkdownIt().parse(f"{fenced(text)}\n\nafter\n")
     assert [token.type for token in tokens] == ["fence", "paragraph_open", "inline", "paragraph_close"]
-    assert tokens[0].content.rstrip() == said.rstrip()
+    assert tokens[0].content.rstrip() == text.rstrip()

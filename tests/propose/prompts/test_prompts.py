@@ -34,14 +34,14 @@ GOLDEN = Path(__file__).parent / "golden.txt"
 
 
 @functools.cache
-def told() -> Story:
+def full_story() -> Story:
     """The story, written once for all examples."""
     return Story.at(Path(tempfile.mkdtemp())).tell()
 
 
 def test_the_text_is_this_one(story: Story) -> None:
     """To write it anew after a wanted change: remove golden.txt and run this test twice."""
-    text = prompt_text(story.tell().known(), story.task, 32_000)
+    text = prompt_text(story.tell().history(), story.task, 32_000)
     if not GOLDEN.exists():
         GOLDEN.write_text(text)
         pytest.fail("golden.txt was written; read it")
@@ -49,10 +49,10 @@ def test_the_text_is_this_one(story: Story) -> None:
 
 
 def test_a_kind_of_change_can_be_asked_for_where_there_is_something_to_do_it_with(story: Story) -> None:
-    known = replace(story.tell().known(), runs=3, others=(), steps=())
-    assert usable_operators(known) == [Operator.IMPROVE]
-    change = ProgramDiff(known.frontier[0], ("- X = 1", "+ X = 2"))
-    every = replace(known, runs=20, others=(change,), steps=(change, change))
+    history = replace(story.tell().history(), runs=3, others=(), steps=())
+    assert usable_operators(history) == [Operator.IMPROVE]
+    change = ProgramDiff(history.frontier[0], ("- X = 1", "+ X = 2"))
+    every = replace(history, runs=20, others=(change,), steps=(change, change))
     assert set(usable_operators(every)) == set(Operator)
     texts = {prompt_text(every, story.task, 32_000, operator) for operator in Operator}
     assert len(texts) == len(Operator)
@@ -60,32 +60,32 @@ def test_a_kind_of_change_can_be_asked_for_where_there_is_something_to_do_it_wit
 
 
 def test_history_is_the_same_without_program_and_answer(story: Story) -> None:
-    known = story.tell().known()
-    history = history_text(known, story.task, 32_000)
+    state = story.tell().history()
+    history = history_text(state, story.task, 32_000)
     assert "## Best programs" in history
     assert "SEARCH" not in history
     assert "import prepare" not in history
 
 
 def test_a_noise_that_nobody_knows_is_not_said_to_be_none(story: Story) -> None:
-    known = story.tell().known()
-    assert "deviation of 0.125." in history_text(replace(known, noise=0.125), story.task, 32_000)
-    unknown = history_text(replace(known, noise=None, assumed=0.0131), story.task, 32_000)
+    history = story.tell().history()
+    assert "deviation of 0.125." in history_text(replace(history, noise=0.125), story.task, 32_000)
+    unknown = history_text(replace(history, noise=None, assumed=0.0131), story.task, 32_000)
     assert "- Noise: unknown (the search assumes about 0.013): no program was measured with two seeds." in unknown
     assert "deviation of" not in unknown
-    none = history_text(replace(known, noise=0.0), story.task, 32_000)
+    none = history_text(replace(history, noise=0.0), story.task, 32_000)
     assert "one program gives the same value with each seed" in none
 
 
 def test_what_a_person_hides_is_told_to_no_model(story: Story) -> None:
-    text = prompt_text(story.tell().known(), story.task, 64_000)
+    text = prompt_text(story.tell().history(), story.task, 64_000)
     hidden = ("go on in this direction", "a larger Y never helps", "Y near 0.6", "ZeroDivisionError", "X 0.5 -> 0.3")
     assert all(words in text for words in hidden)
     titles = {"X 0.7 -> 0.5", "divide"}
     ids = [record.id for record in story.records if getattr(record.body, "title", "") in titles | {"X 0.5 -> 0.3"}]
     ids += [record.id for record in story.records if getattr(record.body, "text", "")[:6] in {"a larg", "Y near"}]
     hide(story.log, [HiddenRow(record, b"", "", 0) for record in ids])
-    text = prompt_text(story.known(), story.task, 64_000)
+    text = prompt_text(story.history(), story.task, 64_000)
     assert not any(words in text for words in hidden)
     assert "X = 0.5" not in text, "nor is it built on"
     assert "the lowest point lies below" in text
@@ -94,13 +94,13 @@ def test_what_a_person_hides_is_told_to_no_model(story: Story) -> None:
 @settings(max_examples=8)
 @given(st.randoms(use_true_random=False))
 def test_the_order_in_which_records_came_is_no_matter(random: object) -> None:
-    story = told()
+    story = full_story()
     shuffled = list(story.records)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder) / "log.sqlite", NETWORK) as other:
         for record in shuffled:
             other.writer.ingest(pairs([record]), now_ms=story.now_ms)
-        assert prompt_text(story.known(other), story.task, 8_000) == prompt_text(story.known(), story.task, 8_000)
+        assert prompt_text(story.history(other), story.task, 8_000) == prompt_text(story.history(), story.task, 8_000)
 
 
 text = st.text(max_size=200)
@@ -113,7 +113,7 @@ attempts = st.builds(
 besides = st.builds(
     ProgramDiff, program=attempts, lines=st.lists(text, max_size=16).map(tuple), more=st.integers(0, 99)
 )
-said = st.builds(CitedNote, id=st.just("abcdefgh"), text=text, better=st.integers(0, 99), worse=st.integers(0, 99))
+notes = st.builds(CitedNote, id=st.just("abcdefgh"), text=text, better=st.integers(0, 99), worse=st.integers(0, 99))
 changes = st.builds(
     Effect,
     parameter=text,
@@ -142,7 +142,7 @@ def several(of: st.SearchStrategy[object], most: int) -> st.SearchStrategy[tuple
     return st.lists(of, max_size=most).map(tuple)
 
 
-knowns = st.builds(
+histories = st.builds(
     History,
     best=bests,
     baseline=numbers | st.none(),
@@ -157,9 +157,9 @@ knowns = st.builds(
     causes=several(st.tuples(text, st.integers(1, 99)), 8),
     untried=several(text, 20),
     effects=several(changes, 30),
-    hypotheses=several(said, 20),
-    insights=several(said, 20),
-    past=several(said, 20),
+    hypotheses=several(notes, 20),
+    insights=several(notes, 20),
+    past=several(notes, 20),
     claims=several(text, 20),
     names=st.sampled_from([None, names_of(shipped_task())]),
 )
@@ -173,43 +173,43 @@ def longest_task() -> Task:
 
 
 @settings(max_examples=15)
-@given(knowns, st.integers(LEAST_BYTES, 20_000), st.booleans())
-def test_no_text_is_above_its_bytes(known: History, budget: int, long: bool) -> None:
+@given(histories, st.integers(LEAST_BYTES, 20_000), st.booleans())
+def test_no_text_is_above_its_bytes(history: History, budget: int, long: bool) -> None:
     task = longest_task() if long else shipped_task()
     for write in (prompt_text, history_text):
-        written = write(known, task, budget)
+        written = write(history, task, budget)
         assert len(written.encode()) <= budget
-        assert written == write(known, task, budget)
-    assert ">>>>>>> REPLACE" in prompt_text(known, task, budget)
+        assert written == write(history, task, budget)
+    assert ">>>>>>> REPLACE" in prompt_text(history, task, budget)
 
 
 def test_too_few_bytes_are_refused(story: Story) -> None:
     with pytest.raises(ValueError, match="4096"):
-        prompt_text(story.known(), story.task, LEAST_BYTES - 1)
+        prompt_text(story.history(), story.task, LEAST_BYTES - 1)
 
 
 def test_less_important_rows_go_first_and_the_text_says_so(story: Story) -> None:
-    known = story.tell().known()
-    many = replace(known, recent=known.recent * 30, best=replace(known.best, source="X = 1\n" * 100))
-    shown = prompt_text(many, story.task, 6_000)
-    assert "## Latest runs (" in shown
-    assert "## Best programs\n" in shown
-    assert "X = 1\n" * 100 in shown
+    history = story.tell().history()
+    many = replace(history, recent=history.recent * 30, best=replace(history.best, source="X = 1\n" * 100))
+    prompt = prompt_text(many, story.task, 6_000)
+    assert "## Latest runs (" in prompt
+    assert "## Best programs\n" in prompt
+    assert "X = 1\n" * 100 in prompt
 
 
 def test_a_program_that_does_not_fit_is_left_out_with_a_word(story: Story) -> None:
-    known = story.tell().known()
-    large = replace(known, best=replace(known.best, source="X = 1\n" * 5_000))
+    history = story.tell().history()
+    large = replace(history, best=replace(history.best, source="X = 1\n" * 5_000))
     assert "left out here" in prompt_text(large, story.task, 8_000)
 
 
 def test_insights_stand_in_the_order_of_what_became_of_their_runs(story: Story) -> None:
-    known = story.tell().known()
-    assert [(one.text, one.better, one.worse) for one in known.insights] == [
+    history = story.tell().history()
+    assert [(note.text, note.better, note.worse) for note in history.insights] == [
         ("a smaller X helps on every seed", 2, 0),
         ("a larger Y never helps", 0, 2),
     ]
-    assert [one.text for one in known.hypotheses] == ["Y near 0.6 should help"]
+    assert [note.text for note in history.hypotheses] == ["Y near 0.6 should help"]
 
 
 def test_results_from_elsewhere_come_last_and_the_best_of_them_first(story: Story) -> None:
@@ -217,27 +217,27 @@ def test_results_from_elsewhere_come_last_and_the_best_of_them_first(story: Stor
         metrics = {} if value is None else {"distance": value}
         status = "crash" if value is None else "keep"
         story.append("note", Note(topic="history", text=text, task=story.task.digest, metrics=metrics, status=status))
-    told = [one.text for one in story.known().past]
-    assert told == ["keep 0.4: b2: deeper", "keep 0.5: a1: wider", "crash: c3: both"]
-    history = history_text(story.known(), story.task, 8_000)
+    results = [result.text for result in story.history().past]
+    assert results == ["keep 0.4: b2: deeper", "keep 0.5: a1: wider", "crash: c3: both"]
+    history = history_text(story.history(), story.task, 8_000)
     assert history.index("## Results from elsewhere") > history.index("One run trains it once")
 
 
 def test_a_withdrawn_note_is_not_there(story: Story) -> None:
     note = story.note("insight", "never mind")
-    assert story.known().insights
+    assert story.history().insights
     story.append("withdrawal", Withdrawal(), by=OTHER, links=(note.id,))
-    assert not story.known().insights
+    assert not story.history().insights
 
 
 def test_where_trust_names_somebody_strangers_have_no_word(story: Story, tmp_path: Path) -> None:
     story.tell()
     trust = Trust(participants=frozenset({ME.public}))
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=trust, read_only=True) as log:
-        shown = prompt_text(story.known(log), story.task, 32_000)
-    assert "X 0.9 -> 0.7" in shown
+        prompt = prompt_text(story.history(log), story.task, 32_000)
+    assert "X 0.9 -> 0.7" in prompt
     for words in ("X 0.7 -> 0.5", "helps on every seed", "X 0.5 -> 0.3", "Y near 0.6"):
-        assert words not in shown
+        assert words not in prompt
 
 
 def test_an_answer_may_not_repeat_what_the_log_knows(story: Story) -> None:
@@ -256,21 +256,21 @@ def test_a_plateau_asks_for_another_structure(story: Story, runs: int) -> None:
     story.tell()
     for number in range(16 * runs):
         story.run(0.7, program(0.9, 0.2 + number / 100), title="worse")
-    assert ("change of structure" in prompt_text(story.known(), story.task, 8_000)) == bool(runs)
+    assert ("change of structure" in prompt_text(story.history(), story.task, 8_000)) == bool(runs)
 
 
 def test_fixed_files_are_told_in_short_and_hidden_ones_never() -> None:
     task = shipped_task()
     assert task.hidden & task.harness.keys()
-    told = fixed_files(task, 8192)
-    assert "Work is FLOPs + 1.15e6 per operation" in told
-    assert "OPERATION_WORK = 1.15e6" in told
-    assert "def batches(self, docs):" in told
-    assert "TorchDispatchMode" in told
-    assert "return hashlib" not in told
+    listing = fixed_files(task, 8192)
+    assert "Work is FLOPs + 1.15e6 per operation" in listing
+    assert "OPERATION_WORK = 1.15e6" in listing
+    assert "def batches(self, docs):" in listing
+    assert "TorchDispatchMode" in listing
+    assert "return hashlib" not in listing
     for name in task.hidden:
-        assert f"\n{name}:\n" not in told
-    assert len(told.encode()) <= 8192
+        assert f"\n{name}:\n" not in listing
+    assert len(listing.encode()) <= 8192
     assert fixed_files(task, 1000) == ""
 
 
@@ -284,7 +284,7 @@ def test_the_best_run_says_what_it_took(story: Story) -> None:
     first = story.run(0.61, program(0.9), duration_ms=61_000, peak_memory_bytes=3 << 30, metrics={"steps": 12.0})
     assert first
     assert "- The best run took 12 steps, 1 min 1 s, 3.0 GiB of memory." in prompt_text(
-        story.known(), story.task, 8_000
+        story.history(), story.task, 8_000
     )
 
 
@@ -295,21 +295,21 @@ def test_the_way_to_the_best_is_told_by_its_lines_and_what_may_be_combined_with_
     story.run(0.6, program(0.9, 0.7), parent=first, title="a higher Y", genome={"X": 0.9, "Y": 0.7})
     story.run(0.95, program(0.95), parent=first, title="worse", genome={"X": 0.95, "Y": 0.1})
     story.run(0.31, program(0.3, 0.2), parent=best, title="from the best one", genome={"X": 0.3, "Y": 0.2})
-    known = story.known()
+    history = story.history()
 
-    assert [step.program.title for step in known.steps] == ["lower still", "a lower X"]
-    assert [line[:8] for line in known.steps[0].lines] == ["-X = 0.5", "+X = 0.3"]
-    assert [other.program.title for other in known.others] == ["a higher Y"]
-    assert [line[:8] for line in known.others[0].lines] == ["-X = 0.3", "-Y = 0.1", "+X = 0.9", "+Y = 0.7"]
-    told = history_text(known, story.task, 32_000)
-    assert "## Worth combining" in told
-    assert "\n  +Y = 0.7 # float [0.0, 1.0]\n" in told
+    assert [step.program.title for step in history.steps] == ["lower still", "a lower X"]
+    assert [line[:8] for line in history.steps[0].lines] == ["-X = 0.5", "+X = 0.3"]
+    assert [other.program.title for other in history.others] == ["a higher Y"]
+    assert [line[:8] for line in history.others[0].lines] == ["-X = 0.3", "-Y = 0.1", "+X = 0.9", "+Y = 0.7"]
+    history_prompt = history_text(history, story.task, 32_000)
+    assert "## Worth combining" in history_prompt
+    assert "\n  +Y = 0.7 # float [0.0, 1.0]\n" in history_prompt
 
 
 def test_failures_are_counted_by_cause_and_what_nobody_changed_is_named(story: Story) -> None:
     first = story.run(0.9, program(0.9), genome={"X": 0.9, "Y": 0.1})
     for x in (0.1, 0.2):
         story.run(None, program(x), parent=first, status="out_of_memory", genome={"X": x, "Y": 0.1})
-    told = history_text(story.known(), story.task, 32_000)
-    assert "- 2 runs failed: 2 out of memory.\n" in told
-    assert "- Nobody has changed yet: Y" in told
+    history_prompt = history_text(story.history(), story.task, 32_000)
+    assert "- 2 runs failed: 2 out of memory.\n" in history_prompt
+    assert "- Nobody has changed yet: Y" in history_prompt

@@ -54,12 +54,12 @@ def test_a_record_names_card_and_driver(two: Machine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "closed", "given"),
+    ("numbers", "closed", "uuids"),
     [("1", None, [UUID]), ("0", None, [OTHER]), ("", None, []), ("7", 0, [UUID]), ("0,1", None, [UUID, OTHER])],
     ids=["by the device file", "the other", "none", "kept from the others", "both"],
 )
 def test_in_a_job_of_slurm_there_are_its_cards_alone(
-    two: Machine, monkeypatch: pytest.MonkeyPatch, numbers: str, closed: int | None, given: list[str]
+    two: Machine, monkeypatch: pytest.MonkeyPatch, numbers: str, closed: int | None, uuids: list[str]
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     monkeypatch.setenv("SLURM_JOB_GPUS", numbers)
@@ -67,12 +67,12 @@ def test_in_a_job_of_slurm_there_are_its_cards_alone(
         node = two.folder / "dev" / f"nvidia{closed}"
         node.unlink()
         node.mkdir()
-    assert [card.uuid for card in cards()] == given
-    if given != [UUID, OTHER]:
-        missing = UUID if OTHER in given else OTHER
+    assert [card.uuid for card in cards()] == uuids
+    if uuids != [UUID, OTHER]:
+        missing = UUID if OTHER in uuids else OTHER
         with pytest.raises(CannotRunHere, match="Slurm job 12") as refused:
             card_of(missing)
-        assert (given[0] if given else "no card") in str(refused.value)
+        assert (uuids[0] if uuids else "no card") in str(refused.value)
 
 
 def test_a_missing_device_file_is_said_with_its_remedy(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_landlock_gives_no_card_and_says_so(one_card: Machine, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("state", "said", "hint"),
+    ("state", "message", "hint"),
     [
         ("304", r"cuInit says CUDA_ERROR_OPERATING_SYSTEM \(304\)", "restart"),
         ("suspended", r"cuInit says CUDA_ERROR_UNKNOWN \(999\)", "nvidia_uvm"),
@@ -120,13 +120,13 @@ def test_landlock_gives_no_card_and_says_so(one_card: Machine, tmp_path: Path) -
     ],
 )
 def test_a_card_that_does_not_compute_is_said_before_anything_is_run(
-    set_state: SetState, tmp_path: Path, state: str, said: str, hint: str
+    set_state: SetState, tmp_path: Path, state: str, message: str, hint: str
 ) -> None:
     set_state(state)
     conditions = Conditions(ceiling=Ceiling.of(Work()), device="cuda")
     task = load_task(write_toy_task(tmp_path / "task"))
     place = RunSite(Level.BUBBLEWRAP, tmp_path / "cache", tmp_path / "environments")
-    with pytest.raises(CannotRunHere, match=said) as refused:
+    with pytest.raises(CannotRunHere, match=message) as refused:
         make_bench(task, conditions, place, tmp_path)
     assert hint in refused.value.hint
     set_state("ok")
@@ -209,7 +209,7 @@ def test_a_baseline_that_leaves_its_card_is_found_before_a_claim(bench: Bench, t
 
 
 @pytest.mark.parametrize(
-    ("state", "then", "status", "said"),
+    ("state", "then", "status", "reason"),
     [
         ("ok", "raise ValueError('a bad idea')", RunStatus.CRASHED, "a bad idea"),
         ("lost", "raise ValueError('unspecified launch failure')", RunStatus.COULD_NOT_RUN, "does not compute"),
@@ -220,12 +220,12 @@ def test_a_baseline_that_leaves_its_card_is_found_before_a_claim(bench: Bench, t
     ids=["the idea's", "a lost card", "out of memory", "a card that another fills", "lost when memory ran out"],
 )
 def test_whose_fault_a_failure_is(
-    bench: Bench, set_state: SetState, state: str, then: str, status: RunStatus, said: str
+    bench: Bench, set_state: SetState, state: str, then: str, status: RunStatus, reason: str
 ) -> None:
     prove(UUID, Level.BUBBLEWRAP)
     # What happens to the card while the program runs; the stand-in notices at its next start.
     outcome = measured(bench, f"open('/dev/nvidia0', 'w').write({state!r})\n{then}")
-    assert (outcome.status, said in outcome.reason) == (status, True), outcome.reason
+    assert (outcome.status, reason in outcome.reason) == (status, True), outcome.reason
     assert outcome.value is None
     assert outcome.device == "NVIDIA Stand-in 24G"
 

@@ -76,17 +76,17 @@ def test_a_list_that_is_not_locked_is_refused(locked: Path, cli: Cli) -> None:
     pin = hashlib.sha256(loose.encode()).hexdigest()
     old = next(line for line in text.splitlines() if line.startswith('"requirements.txt"'))
     (locked / "task.toml").write_text(text.replace(old, f'"requirements.txt" = "{pin}"'))
-    said = cli("run", str(locked))
-    assert said.exit_code == 2
-    assert "requirements.txt is not locked: line 1, “tiny_a”" in said.stderr
-    assert "autoresearch task lock" in said.stderr
+    result = cli("run", str(locked))
+    assert result.exit_code == 2
+    assert "requirements.txt is not locked: line 1, “tiny_a”" in result.stderr
+    assert "autoresearch task lock" in result.stderr
 
 
 def test_a_file_with_another_hash_is_not_installed(locked: Path, wheels: Path, cli: Cli, paths: Paths) -> None:
     write_wheel(wheels, "tiny_b", "1.2", "VALUE = 1000\n")
-    said = cli("run", str(locked))
-    assert said.exit_code == 6
-    assert "another hash than the lock says, so nothing was installed" in said.stderr
+    result = cli("run", str(locked))
+    assert result.exit_code == 6
+    assert "another hash than the lock says, so nothing was installed" in result.stderr
     assert [each for each in paths.environments.iterdir() if each.is_dir()] == []
 
 
@@ -95,9 +95,9 @@ def test_sources_are_never_built(folder: Path, wheels: Path, cli: Cli, place: Pa
     built = place / "built"
     archive = write_sources(wheels, "only_sources", "1.0", built)
     (folder / "requirements.in").write_text("only_sources\n")
-    said = cli("task", "lock", str(folder))
-    assert said.exit_code == 6
-    assert "No matching distribution found for only_sources" in said.stderr
+    result = cli("task", "lock", str(folder))
+    assert result.exit_code == 6
+    assert "No matching distribution found for only_sources" in result.stderr
 
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     (folder / "requirements.in").unlink()
@@ -113,9 +113,9 @@ def test_offline_is_a_sentence(folder: Path, wheels: Path, cli: Cli, monkeypatch
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     (folder / "requirements.in").write_text("tiny_a\n")
-    said = cli("task", "lock", str(folder))
-    assert said.exit_code == 6
-    assert "this machine seems to be offline" in said.stderr
+    result = cli("task", "lock", str(folder))
+    assert result.exit_code == 6
+    assert "this machine seems to be offline" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_what_cannot_be_locked_is_explained(
         wheel = next(wheels.glob("tiny_a*")).as_uri()
         (folder / "requirements.in").write_text(content.format(wheel))
     before = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-    said = cli("task", "lock", str(folder))
-    assert said.exit_code == 2
-    assert sentence in said.stderr
+    result = cli("task", "lock", str(folder))
+    assert result.exit_code == 2
+    assert sentence in result.stderr
     assert {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
 
 
@@ -149,8 +149,8 @@ def test_nothing_in_the_folder_of_a_task_is_run_to_lock_it(locked: Path, cli: Cl
         (locked / name).write_text(f"open({str(place / 'seen')!r}, 'w')\n")
     (locked / "requirements.in").write_text("tiny_a>=1,<2\n")
     (locked / "pyproject.toml").write_text("[tool.uv]\nindex-url = 'https://example.org'\n")
-    said = cli("task", "lock", str(locked))
-    assert said.exit_code == 0, said.stderr
+    result = cli("task", "lock", str(locked))
+    assert result.exit_code == 0, result.stderr
     assert not (place / "seen").exists()
 
 
@@ -158,9 +158,9 @@ def test_an_environment_of_this_machine_runs_the_program(folder: Path, wheels: P
     mine = place / "mine"
     with (folder / "task.toml").open("a") as file:
         file.write(f'\n[python]\nvenv = "{mine}"\n')
-    said = cli("run", str(folder))
-    assert said.exit_code == 6
-    assert f"{mine} is no Python environment" in said.stderr
+    result = cli("run", str(folder))
+    assert result.exit_code == 6
+    assert f"{mine} is no Python environment" in result.stderr
 
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(mine)], check=True)
     assert "nobody allowed that here" in cli("run", str(folder)).stderr
@@ -197,7 +197,7 @@ def test_the_nodes_own_packages_are_there_with_base_alone(place: Path, wheels: P
 def test_a_new_folder_whose_program_lacks_a_package_is_told_the_way(place: Path, cli: Cli) -> None:
     (place / "new").mkdir()
     (place / "new" / "train.py").write_text("import tiny_a\nprint('score: 1')\n")
-    said = cli("task", "new", str(place / "new"))
-    assert said.exit_code == 2
-    assert "the Python of this node lacks: tiny_a" in said.stderr
-    assert f"autoresearch task lock {place / 'new'}" in said.stderr
+    result = cli("task", "new", str(place / "new"))
+    assert result.exit_code == 2
+    assert "the Python of this node lacks: tiny_a" in result.stderr
+    assert f"autoresearch task lock {place / 'new'}" in result.stderr

@@ -54,11 +54,11 @@ def environments(paths: Paths) -> list[str]:
 
 @pytest.mark.parametrize("command", ["run", "work"])
 def test_without_a_terminal_the_answer_is_no(foreign: Path, command: str, cli: Cli, paths: Paths) -> None:
-    said = cli(command, str(foreign))
-    assert said.exit_code == 6
-    assert "needs 2 Python packages from" in said.stderr
-    assert "tiny_a 1.0, tiny_b 1.2" in said.stderr
-    assert f"--allow-packages, or: autoresearch task allow {foreign}" in said.stderr
+    result = cli(command, str(foreign))
+    assert result.exit_code == 6
+    assert "needs 2 Python packages from" in result.stderr
+    assert "tiny_a 1.0, tiny_b 1.2" in result.stderr
+    assert f"--allow-packages, or: autoresearch task allow {foreign}" in result.stderr
     assert environments(paths) == []
 
 
@@ -106,26 +106,26 @@ def answered(answer: str, *words: str) -> tuple[int, str]:
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         os.write(ours, f"{answer}\n".encode())
-        shown = b""
+        screen = b""
         try:
             while piece := os.read(ours, 65536):
-                shown += piece
+                screen += piece
         except OSError:  # the last process has closed the terminal
             pass
         finally:
             os.close(ours)
-    return process.returncode, shown.decode()
+    return process.returncode, screen.decode()
 
 
 @pytest.mark.slow
 def test_on_a_terminal_a_person_is_asked(foreign: Path, paths: Paths) -> None:
-    status, shown = answered("n", "run", str(foreign))
+    status, screen = answered("n", "run", str(foreign))
     assert (status, environments(paths)) == (6, [])
-    assert "Install them?" in shown
-    assert "nothing was installed, and nothing runs" in shown
-    status, shown = answered("y", "task", "allow", str(foreign))
-    assert status == 0, shown
-    assert "2 packages of my-task installed" in shown
+    assert "Install them?" in screen
+    assert "nothing was installed, and nothing runs" in screen
+    status, screen = answered("y", "task", "allow", str(foreign))
+    assert status == 0, screen
+    assert "2 packages of my-task installed" in screen
 
 
 def test_ones_own_task_needs_no_question(locked: Path, cli: Cli) -> None:
@@ -174,6 +174,6 @@ def test_a_worker_installs_what_is_allowed(
 
 
 def test_an_unknown_value_of_the_setting_is_refused(cli: Cli, place: Path) -> None:
-    said = cli("node", "config", "set", "work.allow_packages", "some")
-    assert said.exit_code == 2
-    assert "work.allow_packages" in said.stderr
+    result = cli("node", "config", "set", "work.allow_packages", "some")
+    assert result.exit_code == 2
+    assert "work.allow_packages" in result.stderr

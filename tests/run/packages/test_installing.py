@@ -203,8 +203,8 @@ NAMES += ["EVIL.py", "evil.py/x", "e\u0301.py", "a\u202ey.py"]
 def test_a_file_that_leads_out_of_the_environment_is_refused(name: str, place: Path) -> None:
     honest = write_wheel(place / "wheels", "a", "1.0", "")
     files = {name: "", "é.py": ""}
-    said = refused(write_wheel(place / "wheels", "evil", "1.0", "", further=files), place, honest)
-    assert "evil-1.0-py3-none-any.whl can't be unpacked" in said
+    message = refused(write_wheel(place / "wheels", "evil", "1.0", "", further=files), place, honest)
+    assert "evil-1.0-py3-none-any.whl can't be unpacked" in message
     assert not list(place.rglob("planted.py"))
 
 
@@ -237,8 +237,8 @@ def bomb(folder: Path, name: str = "evil", mib: int = 64) -> Path:
 
 def test_a_list_is_bounded_before_anything_is_unpacked(place: Path) -> None:
     wheels = [bomb(place / "wheels", f"evil{number}", 4) for number in range(4)]
-    said = refused(wheels[0], place, *wheels[1:], most=15 << 20)
-    assert "the packages take 16.0 MiB when they are unpacked, and 15.0 MiB are allowed" in said
+    message = refused(wheels[0], place, *wheels[1:], most=15 << 20)
+    assert "the packages take 16.0 MiB when they are unpacked, and 15.0 MiB are allowed" in message
 
 
 def test_a_wheel_that_unpacks_to_more_than_it_says_writes_no_more(place: Path) -> None:
@@ -291,14 +291,14 @@ def test_a_budget_counts_a_list_before_it_is_installed(wheels: Path, place: Path
 @contextmanager
 def index(wheels: Path) -> Iterator[tuple[str, threading.Event, threading.Event]]:
     """An index that sends no file until it is let go; its address, an event once a file is wanted, one to let go."""
-    wanted, go = threading.Event(), threading.Event()
+    requested, go = threading.Event(), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             name = self.path.rstrip("/").rpartition("/")[2]
             files = [file for file in wheels.iterdir() if file.name.replace("_", "-").startswith(f"{name}-")]
             if self.path.endswith(".whl"):
-                wanted.set()
+                requested.set()
                 go.wait()
             text = "".join(f'<a href="/files/{file.name}">{file.name}</a>' for file in files)
             body = (wheels / name).read_bytes() if self.path.endswith(".whl") else text.encode()
@@ -315,7 +315,7 @@ def index(wheels: Path) -> Iterator[tuple[str, threading.Event, threading.Event]
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/simple", wanted, go
+        yield f"http://127.0.0.1:{server.server_address[1]}/simple", requested, go
     finally:
         go.set()
         server.shutdown()
@@ -324,23 +324,23 @@ def index(wheels: Path) -> Iterator[tuple[str, threading.Event, threading.Event]
 
 @pytest.fixture
 def slow_index(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
-    with index(wheels) as (address, wanted, go):
+    with index(wheels) as (address, requested, go):
         monkeypatch.delenv("PIP_NO_INDEX")
         monkeypatch.delenv("PIP_FIND_LINKS")
         monkeypatch.setenv("PIP_INDEX_URL", address)
         monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        yield wanted, go
+        yield requested, go
 
 
 def test_killed_in_the_middle_nothing_is_taken_for_whole(
     locked: Path, paths: Paths, slow_index: tuple[threading.Event, threading.Event]
 ) -> None:
-    wanted, go = slow_index
+    requested, go = slow_index
     task = load_task(locked)
     command = [sys.executable, "-m", "autoresearch_cli", "task", "allow", str(locked), "--yes"]
     installing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    assert wanted.wait(60)
+    assert requested.wait(60)
     installing.send_signal(signal.SIGKILL)
     installing.wait()
     assert not is_installed(task, paths.environments)
@@ -364,9 +364,9 @@ def test_killed_in_the_middle_nothing_is_taken_for_whole(
 def test_an_installation_can_be_stopped(
     locked: Path, paths: Paths, slow_index: tuple[threading.Event, threading.Event]
 ) -> None:
-    wanted, _ = slow_index
+    requested, _ = slow_index
     with pytest.raises(AutoresearchError, match="stopped on request"):
-        task_python(load_task(locked), paths.environments, may_install=lambda: ALLOWED, cancelled=wanted.is_set)
+        task_python(load_task(locked), paths.environments, may_install=lambda: ALLOWED, cancelled=requested.is_set)
     assert [folder for folder in paths.environments.iterdir() if folder.is_dir()] == []
 
 

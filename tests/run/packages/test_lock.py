@@ -32,9 +32,9 @@ def test_a_list_is_read_as_it_was_written(packages: list[Package]) -> None:
 
 
 def test_comments_and_line_ends_change_nothing() -> None:
-    one = parse_lock(f"# made by a tool\r\na==1 \\\r\n    --hash=sha256:{HASH}  # via b\r\n\r\n", "file")
-    assert one == [Package("a", "1", (HASH,))]
-    assert lock_digest(one) == lock_digest(parse_lock(f"a==1 --hash=sha256:{HASH}", "other"))
+    packages = parse_lock(f"# made by a tool\r\na==1 \\\r\n    --hash=sha256:{HASH}  # via b\r\n\r\n", "file")
+    assert packages == [Package("a", "1", (HASH,))]
+    assert lock_digest(packages) == lock_digest(parse_lock(f"a==1 --hash=sha256:{HASH}", "other"))
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_comments_and_line_ends_change_nothing() -> None:
     ],
 )
 def test_anything_else_is_refused_with_its_line(line: str) -> None:
-    with pytest.raises(UsageError, match=r"list is not locked: line 2, ") as found:
+    with pytest.raises(UsageError, match=r"list is not locked: line 2, ") as refused:
         parse_lock(f"b==1 --hash=sha256:{HASH}\n{line}\n", "list") and parse_lock("\n" + line + "x", "list")
-    assert found.value.hint.startswith("autoresearch task lock")
+    assert refused.value.hint.startswith("autoresearch task lock")
 
 
 def test_the_list_is_part_of_the_task_and_an_environment_of_this_machine_is_not(locked: Path) -> None:
@@ -108,6 +108,6 @@ def test_a_published_task_is_rebuilt_with_its_packages(locked: Path, place: Path
 def test_a_wrong_table_is_explained(folder: Path, table: str, sentence: str, cli: Cli) -> None:
     with (folder / "task.toml").open("a") as file:
         file.write(f"\n[python]\n{table}\n")
-    said = cli("task", "show", str(folder))
-    assert said.exit_code == 2
-    assert sentence in said.stderr
+    result = cli("task", "show", str(folder))
+    assert result.exit_code == 2
+    assert sentence in result.stderr

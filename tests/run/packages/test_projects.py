@@ -107,19 +107,19 @@ def test_an_agent_is_published_with_its_packages_and_another_participant_install
     assert [row.title for row in board.programs] == ["needy, not trained", "random, not trained"]
     assert board.programs[0].id == record, "what an agent needs is no other question"
 
-    bundle, there = place / "bundle", place / "there"
+    bundle, project_copy = place / "bundle", place / "there"
     assert cli("run", "export", "--bundle", str(bundle), "--blobs", "all").exit_code == 0
     monkeypatch.setenv("AUTORESEARCH_HOME", str(place / "other"))
     assert cli("node", "import", str(bundle)).exit_code == 0
     waits = cli("work", "corridor")
     assert "nobody allowed here 1 list of packages that agents of corridor bring" in waits.stderr, waits.output
     assert cli("down").exit_code == 0
-    got = cli("get", record, str(there))
+    got = cli("get", record, str(project_copy))
     assert got.exit_code == 0, got.output
-    assert (there / "requirements.in").read_text() == "tiny_a>=1  # policy.needy\n"
-    refused = cli("run", "-n", "2", "--file", str(there))
+    assert (project_copy / "requirements.in").read_text() == "tiny_a>=1  # policy.needy\n"
+    refused = cli("run", "-n", "2", "--file", str(project_copy))
     assert (refused.exit_code, "nobody allowed here" in refused.stderr) == (6, True), refused.output
-    done = cli("run", "-n", "2", "--file", str(there), "--allow-packages", "--json")
+    done = cli("run", "-n", "2", "--file", str(project_copy), "--allow-packages", "--json")
     assert done.exit_code == 0, done.output
     assert strictly(done.stdout.splitlines()[-1], ProjectRunAnswer).run.metrics["mean_reward"] == -9
 
@@ -310,9 +310,9 @@ def test_the_packages_of_a_fetched_project_need_a_word(
     shutil.rmtree(paths.allowed)
     assert cli("task", "allow", str(project), "--yes").exit_code == 0, "its own code, and no package"
     for words in (("run",), ("train", "2"), ("list", "--check")):
-        asked = cli(*words)
-        assert (asked.exit_code, "needs 2 Python packages that nobody allowed here" in asked.stderr) == (6, True)
-        assert "tiny_a 1.0, tiny_b 1.2" in asked.stderr
+        result = cli(*words)
+        assert (result.exit_code, "needs 2 Python packages that nobody allowed here" in result.stderr) == (6, True)
+        assert "tiny_a 1.0, tiny_b 1.2" in result.stderr
     assert not paths.environments.exists()
     assert cli("run", "-n", "1", "--allow-packages").exit_code == 0
     assert cli("run", "-n", "1").exit_code == 0

@@ -16,7 +16,7 @@ def write_wheel(
 ) -> Path:
     """A wheel with one module and ``further`` files by their path; the same arguments give the same bytes."""
     about = f"{name}-{version}.dist-info"
-    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     files = {
         f"{name}.py": code,
         **(further or {}),

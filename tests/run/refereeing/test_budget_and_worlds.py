@@ -43,10 +43,10 @@ def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *,
 
 
 def test_who_trains_where_nobody_counts_is_over_budget(bench: Bench) -> None:
-    found = run(short(program=SHIPPED), OVERTIME, bench)
+    outcome = run(short(program=SHIPPED), OVERTIME, bench)
 
-    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
-    assert "the baseline takes" in found.reason
+    assert (outcome.status, outcome.value) == (RunStatus.OVER_BUDGET, None), outcome.reason
+    assert "the baseline takes" in outcome.reason
 
 
 def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
@@ -59,26 +59,26 @@ def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
     remember_cost(task, bench, float(task.budget.amount), Cost(training_ms=120_000, workload=1024))
     cheats = [run(task, cheat, bench, world, own=True) for world in (None, 5)]
     at_home, elsewhere = (
-        (run(task, TRAIN, bench, world), found) for world, found in zip((None, 5), cheats, strict=True)
+        (run(task, TRAIN, bench, world), cheated) for world, cheated in zip((None, 5), cheats, strict=True)
     )
 
-    for found in (*at_home, *elsewhere):
-        assert found.value is not None, found.reason
-    parent, child = (found.value for found in at_home)
+    for outcome in (*at_home, *elsewhere):
+        assert outcome.value is not None, outcome.reason
+    parent, child = (outcome.value for outcome in at_home)
     assert parent is not None
     assert child is not None
     assert child < parent - 0.3
-    parent, child = (found.value for found in elsewhere)
+    parent, child = (outcome.value for outcome in elsewhere)
     assert parent is not None
     assert child is not None
     assert child > parent + 0.1
 
 
 def test_a_program_that_is_too_large_is_not_run(bench: Bench) -> None:
-    found = run(short(), TRAIN + "#" * (64 << 10), bench)
+    outcome = run(short(), TRAIN + "#" * (64 << 10), bench)
 
-    assert (found.status, found.duration_ms) == (RunStatus.INVALID, 0)
-    assert "the task allows 64 KiB" in found.reason
+    assert (outcome.status, outcome.duration_ms) == (RunStatus.INVALID, 0)
+    assert "the task allows 64 KiB" in outcome.reason
 
 
 def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: Bench) -> None:
@@ -88,15 +88,17 @@ def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: 
     data = task_data(real, bench)
     assert data is not None
 
-    def asked(source: str) -> Findings:
+    def findings_of(source: str) -> Findings:
         bench.scratch.mkdir(exist_ok=True)
         plan, limits = plan_as_it_stands(real, source), job_limits(real, bench.ceiling)
         outcome = Experiment(real, plan, bench).train(limits)
         assert outcome.checkpoint is not None, outcome.reason
-        found = examine(real, Model(source, outcome.checkpoint), bench, challenge=ChallengeDraw(bytes(32), 64))
-        assert found.value is not None, found.reason
-        assert found.unigram is not None
-        return Findings(found.value, found.challenges, shuffled=found.shuffled, unigram=found.unigram)
+        evaluation = examine(real, Model(source, outcome.checkpoint), bench, challenge=ChallengeDraw(bytes(32), 64))
+        assert evaluation.value is not None, evaluation.reason
+        assert evaluation.unigram is not None
+        return Findings(
+            evaluation.value, evaluation.challenges, shuffled=evaluation.shuffled, unigram=evaluation.unigram
+        )
 
-    assert not has_learned_nothing(asked(TRAIN))
-    assert has_learned_nothing(asked(carrying(data)))
+    assert not has_learned_nothing(findings_of(TRAIN))
+    assert has_learned_nothing(findings_of(carrying(data)))

@@ -24,8 +24,8 @@ def judged(losses: Change, answers: Change, own: int = COUNT) -> RefereeEvaluati
     if (fault := _fault_of_losses(committed)) is not None:
         return fault
     rows, cuts = _positions(b"draw", COUNT, LENGTH, COUNT)
-    said = answers(logs[rows, cuts].astype(np.float32), chance)
-    return _compare(committed[rows, cuts], said, documents[rows, cuts], rows < own)
+    answered = answers(logs[rows, cuts].astype(np.float32), chance)
+    return _compare(committed[rows, cuts], answered, documents[rows, cuts], rows < own)
 
 
 def peeked(share: float) -> Change:
@@ -59,17 +59,17 @@ CHEATS: dict[str, tuple[Change, Change, str]] = {
 def test_numbers_that_are_made_up_give_no_value(what: str) -> None:
     losses, answers, reason = CHEATS[what]
 
-    found = judged(losses, answers, own=512)
+    evaluation = judged(losses, answers, own=512)
 
-    assert found.status is RunStatus.INVALID
-    assert reason in found.reason
+    assert evaluation.status is RunStatus.INVALID
+    assert reason in evaluation.reason
 
 
 def test_honest_numbers_are_taken() -> None:
-    found = judged(honest, honest)
+    evaluation = judged(honest, honest)
 
-    assert (found.status, found.challenges, found.mismatches) == (RunStatus.OK, COUNT, 0)
-    assert abs(found.mean_difference) < 1e-5
+    assert (evaluation.status, evaluation.challenges, evaluation.mismatches) == (RunStatus.OK, COUNT, 0)
+    assert abs(evaluation.mean_difference) < 1e-5
 
 
 def test_a_loss_beyond_reason_has_diverged() -> None:
@@ -80,9 +80,9 @@ def test_a_model_sees_what_stands_before_the_position_and_nothing_else() -> None
     documents = np.arange(1, 1 + 4 * LENGTH, dtype=np.uint8).reshape(4, LENGTH)
     rows, cuts = np.array([2, 0, 3]), np.array([0, 1, LENGTH - 1])
 
-    shown = _beginnings(documents, rows, cuts)
+    beginnings = _beginnings(documents, rows, cuts)
 
-    for row, cut, seen in zip(rows, cuts, shown, strict=True):
+    for row, cut, seen in zip(rows, cuts, beginnings, strict=True):
         assert seen[1 : cut + 1].tolist() == documents[row, :cut].tolist()
         assert not seen[cut + 1 :].any()
         assert seen[0] == 0

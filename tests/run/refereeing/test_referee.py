@@ -101,15 +101,15 @@ CHEATS = {
 
 
 def test_an_honest_model_gets_the_number_that_its_author_got(ask: Ask, trained: Trained) -> None:
-    found = ask(TRAIN, fresh_seed=99)
+    evaluation = ask(TRAIN, fresh_seed=99)
 
-    assert found.status is RunStatus.OK, found.reason
-    assert found.value == pytest.approx(trained.value, abs=1e-5)
-    assert (found.challenges, found.mismatches) == (1536, 0)
-    assert abs(found.mean_difference) < 1e-5
-    assert found.fresh is not None
-    assert found.gap is not None
-    assert abs(found.gap) < 4
+    assert evaluation.status is RunStatus.OK, evaluation.reason
+    assert evaluation.value == pytest.approx(trained.value, abs=1e-5)
+    assert (evaluation.challenges, evaluation.mismatches) == (1536, 0)
+    assert abs(evaluation.mean_difference) < 1e-5
+    assert evaluation.fresh is not None
+    assert evaluation.gap is not None
+    assert abs(evaluation.gap) < 4
 
 
 def test_a_model_that_lies_about_the_task_s_own_text_alone_ends_without_a_number(ask: Ask) -> None:
@@ -119,36 +119,36 @@ def test_a_model_that_lies_about_the_task_s_own_text_alone_ends_without_a_number
         f"    out = honest_losses(model, documents, vocabulary)\n{body}"
     )
 
-    found = ask(shaved, fresh_seed=99)
+    evaluation = ask(shaved, fresh_seed=99)
 
-    assert (found.status, found.value) == (RunStatus.INVALID, None)
-    assert "of 512 losses" in found.reason
+    assert (evaluation.status, evaluation.value) == (RunStatus.INVALID, None)
+    assert "of 512 losses" in evaluation.reason
 
 
 def test_a_model_may_be_made_for_documents_of_one_length(ask: Ask) -> None:
     fixed = TRAIN.replace(EMBED, EMBED + "        assert x.shape[1] == prepare.DOC\n")
 
-    found = ask(fixed)
+    evaluation = ask(fixed)
 
-    assert (found.status, found.mismatches) == (RunStatus.OK, 0)
+    assert (evaluation.status, evaluation.mismatches) == (RunStatus.OK, 0)
 
 
 @pytest.mark.parametrize("what", CHEATS)
 def test_a_cheating_model_ends_without_a_number(ask: Ask, what: str) -> None:
     source, reason = CHEATS[what]
 
-    found = ask(source)
+    evaluation = ask(source)
 
-    assert found.status in (RunStatus.INVALID, RunStatus.OUTPUT_LIMIT)
-    assert found.value is None
-    assert reason in found.reason
+    assert evaluation.status in (RunStatus.INVALID, RunStatus.OUTPUT_LIMIT)
+    assert evaluation.value is None
+    assert reason in evaluation.reason
 
 
 def test_nothing_can_be_carried_from_the_first_question_to_the_second(ask: Ask, level: Level) -> None:
-    found = ask(patched(SMUGGLER), level=level)
+    evaluation = ask(patched(SMUGGLER), level=level)
 
-    assert (found.status, found.value) == (RunStatus.INVALID, None)
-    assert found.mismatches > 0.9 * found.challenges
+    assert (evaluation.status, evaluation.value) == (RunStatus.INVALID, None)
+    assert evaluation.mismatches > 0.9 * evaluation.challenges
 
 
 def test_weights_that_are_not_numbers_are_refused(ask: Ask, trained: Trained, tmp_path: Path) -> None:
@@ -156,17 +156,17 @@ def test_weights_that_are_not_numbers_are_refused(ask: Ask, trained: Trained, tm
     weights["head.weight"][3, 3] = np.nan
     save_file(weights, tmp_path / "nan.safetensors")
 
-    found = ask(TRAIN, checkpoint=tmp_path / "nan.safetensors")
+    evaluation = ask(TRAIN, checkpoint=tmp_path / "nan.safetensors")
 
-    assert (found.status, found.value) == (RunStatus.INVALID, None)
-    assert "not a number" in found.reason
+    assert (evaluation.status, evaluation.value) == (RunStatus.INVALID, None)
+    assert "not a number" in evaluation.reason
 
 
 def test_weights_of_another_architecture_are_refused(ask: Ask) -> None:
-    found = ask(TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 "))
+    evaluation = ask(TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 "))
 
-    assert (found.status, found.value) == (RunStatus.CRASHED, None)
-    assert "does not fit build_model()" in found.reason
+    assert (evaluation.status, evaluation.value) == (RunStatus.CRASHED, None)
+    assert "does not fit build_model()" in evaluation.reason
 
 
 def test_what_a_program_prints_or_reports_is_no_number(trained: Trained, tmp_path: Path) -> None:
@@ -203,10 +203,10 @@ def test_a_checkpoint_bomb_is_refused_before_anything_loads_it(ask: Ask, tmp_pat
     else:
         file.write_bytes(struct.pack("<Q", len(content)) + content if content[:1] == b"{" else content)
 
-    found = ask(TRAIN, checkpoint=file)
+    evaluation = ask(TRAIN, checkpoint=file)
 
-    assert (found.status, found.value) == (RunStatus.INVALID, None)
-    assert "checkpoint" in found.reason
+    assert (evaluation.status, evaluation.value) == (RunStatus.INVALID, None)
+    assert "checkpoint" in evaluation.reason
 
 
 BY_HEART = """
@@ -241,23 +241,26 @@ def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: As
     assert on_new_text(knowing).value == on_new_text(TRAIN).value == pytest.approx(seen.fresh, abs=1e-6)
 
 
-@pytest.mark.parametrize(("known", "status"), [(True, RunStatus.INVALID), (False, RunStatus.OK)])
+@pytest.mark.parametrize(("states_bits", "status"), [(True, RunStatus.INVALID), (False, RunStatus.OK)])
 def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
-    trained: Trained, tmp_path: Path, known: bool, status: RunStatus
+    trained: Trained, tmp_path: Path, states_bits: bool, status: RunStatus
 ) -> None:
     tmp_path.chmod(0o755)
     prepare = trained.task.harness["prepare.py"]
     task = msgspec.structs.replace(
         trained.task,
-        harness={**trained.task.harness, "prepare.py": prepare if known else prepare.replace(b"h.bits", b"h.other")},
+        harness={
+            **trained.task.harness,
+            "prepare.py": prepare if states_bits else prepare.replace(b"h.bits", b"h.other"),
+        },
         metric=msgspec.structs.replace(trained.task.metric, floor=30.0),
     )
     model, bench = Model(TRAIN, trained.checkpoint), replace(trained.bench, scratch=tmp_path)
 
     new = new_text(task, 7, bench, own=512)
-    found = examine_on_new_text(task, model, bench, challenge=ChallengeDraw(b"", 16), new=new)
+    evaluation = examine_on_new_text(task, model, bench, challenge=ChallengeDraw(b"", 16), new=new)
 
-    assert found.status is status, found.reason
+    assert evaluation.status is status, evaluation.reason
 
 
 def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, tmp_path: Path) -> None:
@@ -274,9 +277,9 @@ def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, t
 
     assert outcome.checkpoint is not None
     model = Model(TRAIN, outcome.checkpoint)
-    found = examine(trained.task, model, bench, challenge=ChallengeDraw(b"", 64), fresh_seed=7)
-    assert outcome.value == pytest.approx(found.fresh, abs=1e-5)
-    assert outcome.value != pytest.approx(found.value, abs=1e-5)
+    evaluation = examine(trained.task, model, bench, challenge=ChallengeDraw(b"", 64), fresh_seed=7)
+    assert outcome.value == pytest.approx(evaluation.fresh, abs=1e-5)
+    assert outcome.value != pytest.approx(evaluation.value, abs=1e-5)
 
 
 def test_a_run_that_leaves_no_checkpoint_has_no_value(trained: Trained, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def documents() -> np.ndarray:
     return np.random.default_rng(2).integers(1, VOCABULARY, (64, 16), np.uint8)
 
 
-def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int) -> RefereeEvaluation:
+def referee_table(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int) -> RefereeEvaluation:
     folder.chmod(0o755)
     save_file({"table": table}, folder / "weights.safetensors")
     examinee = Examinee(
@@ -59,7 +59,7 @@ def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int)
 
 @pytest.mark.slow
 def test_an_honest_model_costs_what_its_table_says(tmp_path: Path, table: np.ndarray, documents: np.ndarray) -> None:
-    evaluation = asked(tmp_path, table, documents, ahead=0)
+    evaluation = referee_table(tmp_path, table, documents, ahead=0)
 
     chances = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
     before = np.pad(documents[:, :-1], ((0, 0), (1, 0)))
@@ -72,7 +72,7 @@ def test_an_honest_model_costs_what_its_table_says(tmp_path: Path, table: np.nda
 def test_a_model_that_sees_a_single_token_too_many_has_no_value(
     tmp_path: Path, table: np.ndarray, documents: np.ndarray
 ) -> None:
-    evaluation = asked(tmp_path, table, documents, ahead=1)
+    evaluation = referee_table(tmp_path, table, documents, ahead=1)
 
     assert evaluation.status is RunStatus.INVALID
     assert evaluation.mismatches > evaluation.challenges / 2

@@ -28,8 +28,8 @@ def main() -> None:
         elif word == "--no-mount":
             assert "sys" in next(words).split(",")
         elif word == "--add-caps":
-            for one in next(words).split(","):
-                parts += ["--cap-add", one]
+            for capability in next(words).split(","):
+                parts += ["--cap-add", capability]
         elif word == "--pwd":
             parts += ["--chdir", next(words)]
         elif word != "exec":

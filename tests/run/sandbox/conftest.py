@@ -19,7 +19,7 @@ def _trial(level: Level) -> JobOutcome:
 @pytest.fixture(params=[Level.BUBBLEWRAP, Level.LANDLOCK], ids=lambda level: level.name.lower())
 def level(request: pytest.FixtureRequest) -> Level:
     """A level that works here; the test is skipped for one that doesn't."""
-    wanted = Level(request.param)
-    if _trial(wanted).status != "ok":
-        pytest.skip(f"{wanted.label} does not work on this machine: {_trial(wanted).reason}")
-    return wanted
+    sandbox_level = Level(request.param)
+    if _trial(sandbox_level).status != "ok":
+        pytest.skip(f"{sandbox_level.label} does not work on this machine: {_trial(sandbox_level).reason}")
+    return sandbox_level

@@ -35,12 +35,12 @@ def run(source: str, level: Level, *, limits: JobLimits = SMALL, **more: object)
 
 def processes_with(marker: str) -> list[int]:
     """Living processes whose command line holds ``marker``."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
             if marker.encode() in (folder / "cmdline").read_bytes() and state not in "ZX":
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
         except OSError:
             continue
-    return [pid for pid in found if pid != os.getpid()]
+    return [pid for pid in pids if pid != os.getpid()]

@@ -21,7 +21,7 @@ def bench(level: Level, tmp_path: Path) -> Bench:
     return Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
 
 
-def asked(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, most_seconds: float = 20) -> JobOutcome:
+def evaluate_answer(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, most_seconds: float = 20) -> JobOutcome:
     """What comes of an evaluation with this program at the other end."""
     task = load_task(asking_task(tmp_path / "seek", answer))
     limits = msgspec.structs.replace(task.limits, seconds=most_seconds)
@@ -34,11 +34,11 @@ def asked(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, most_seconds
 def test_the_evaluator_asks_and_the_program_answers(tmp_path: Path, bench: Bench) -> None:
     task = load_task(asking_task(tmp_path / "seek"))
 
-    found = outcome = Experiment(task, plan_as_it_stands(task, task.program.decode()), bench).measure(own=True)
+    measured = outcome = Experiment(task, plan_as_it_stands(task, task.program.decode()), bench).measure(own=True)
 
-    assert found.status is RunStatus.OK, found.reason
-    assert found.value is not None
-    assert 1 <= found.value <= 7
+    assert measured.status is RunStatus.OK, measured.reason
+    assert measured.value is not None
+    assert 1 <= measured.value <= 7
     assert outcome.checkpoint is not None
     values = {evaluate(task, task.program.decode(), outcome.checkpoint, bench, seed).value for seed in range(4)}
     assert len(values) > 1
@@ -47,7 +47,11 @@ def test_the_evaluator_asks_and_the_program_answers(tmp_path: Path, bench: Bench
 def test_what_the_program_prints_of_itself_does_not_count(tmp_path: Path, bench: Bench) -> None:
     boasting = 'print("questions: 1", flush=True)\n' + ANSWER
 
-    assert asked(tmp_path, bench, boasting).value == asked(tmp_path / "plain", bench, ANSWER).value != 1
+    assert (
+        evaluate_answer(tmp_path, bench, boasting).value
+        == evaluate_answer(tmp_path / "plain", bench, ANSWER).value
+        != 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,10 +63,10 @@ def test_what_the_program_prints_of_itself_does_not_count(tmp_path: Path, bench:
     ],
 )
 def test_the_program_neither_sees_nor_changes_the_evaluator(looking: str, tmp_path: Path, bench: Bench) -> None:
-    found = asked(tmp_path, bench, f"{looking}\n{ANSWER}")
+    outcome = evaluate_answer(tmp_path, bench, f"{looking}\n{ANSWER}")
 
-    assert found.status is RunStatus.OK, found.reason
-    assert found.value == asked(tmp_path / "plain", bench, ANSWER).value
+    assert outcome.status is RunStatus.OK, outcome.reason
+    assert outcome.value == evaluate_answer(tmp_path / "plain", bench, ANSWER).value
 
 
 @pytest.mark.parametrize(
@@ -77,14 +81,14 @@ def test_the_program_neither_sees_nor_changes_the_evaluator(looking: str, tmp_pa
 def test_a_program_that_does_not_answer_fails_with_its_reason(
     answer: str, reason: str, tmp_path: Path, bench: Bench
 ) -> None:
-    found = asked(tmp_path, bench, answer)
+    outcome = evaluate_answer(tmp_path, bench, answer)
 
-    assert found.status is not RunStatus.OK
-    assert reason in found.reason
-    assert found.value is None
+    assert outcome.status is not RunStatus.OK
+    assert reason in outcome.reason
+    assert outcome.value is None
 
 
 def test_a_program_that_never_answers_is_stopped(tmp_path: Path, bench: Bench) -> None:
-    found = asked(tmp_path, bench, "import time; time.sleep(600)", most_seconds=1)
+    outcome = evaluate_answer(tmp_path, bench, "import time; time.sleep(600)", most_seconds=1)
 
-    assert found.status is RunStatus.TIMED_OUT
+    assert outcome.status is RunStatus.TIMED_OUT

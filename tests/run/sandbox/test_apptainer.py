@@ -69,14 +69,14 @@ def test_a_program_has_its_files_its_data_and_its_mounts(tmp_path: Path) -> None
     os.write(int(os.environ["AUTORESEARCH_CHECKPOINT_FD"]), b"model")
     succeed()
     """
-    wanted = job(
+    contained_job = job(
         source,
         beside={"other.py": b""},
         data=tmp_path / "data",
         mounts=(tmp_path / "mount",),
         checkpoint_to=tmp_path,
     )
-    outcome = execute(wanted, level=Level.APPTAINER)
+    outcome = execute(contained_job, level=Level.APPTAINER)
     assert outcome.status is RunStatus.OK, outcome.reason + outcome.log.decode()
     assert outcome.checkpoint is not None
     assert (outcome.sandbox, outcome.checkpoint.read_bytes()) == (3, b"model")

@@ -40,7 +40,7 @@ def test_any_bytes_in_any_pieces_are_survived(pieces: list[bytes]) -> None:
 def test_any_json_is_an_event_with_finite_numbers_or_a_sentence(value: object) -> None:
     event = parse_line(json.dumps(value).encode())
     if isinstance(event, HarnessResult):
-        assert all(abs(one) <= NUMBER_MAX for one in (event.value or 0.0, *event.metrics.values(), *event.curve))
+        assert all(abs(number) <= NUMBER_MAX for number in (event.value or 0.0, *event.metrics.values(), *event.curve))
 
 
 @given(NUMBERS, st.lists(NUMBERS, max_size=CURVE_POINTS))
@@ -63,16 +63,16 @@ def test_the_log_keeps_all_or_head_and_tail(pieces: list[bytes], limit: int) -> 
     log, whole = BoundedLog(limit), b"".join(pieces)
     for piece in pieces:
         log.feed(piece)
-    kept = log.contents()
+    contents = log.contents()
     if len(whole) <= limit:
-        assert kept == whole
+        assert contents == whole
     else:
-        head, _, tail = kept.partition(b"\n[... ")
+        head, _, tail = contents.partition(b"\n[... ")
         number, _, tail = tail.partition(b" bytes left out ...]\n")
         assert whole.startswith(head)
         assert whole.endswith(tail)
         assert len(whole) - int(number) - len(tail) - len(head) <= limit // 4  # line ends before the cut
-        assert len(kept) <= limit + 60
+        assert len(contents) <= limit + 60
 
 
 @pytest.mark.parametrize("line", ["val_loss: 0.25", "epoch 3, val loss 0.25"])
@@ -80,12 +80,12 @@ def test_the_last_line_with_the_metric_is_kept_wherever_it_stands(line: str) -> 
     log, other = BoundedLog(4000, "val_loss"), "something else, and much of it\n" * 100
     for text in (*[other] * 100, "val_loss: 9.5\n", *[other] * 100, f"{line}\n", *[other] * 100):
         log.feed(text.encode())
-    kept = log.contents().decode()
-    assert f"]\n{line}\n" in kept
-    assert "9.5" not in kept
-    assert log.contents().decode() == kept
+    contents = log.contents().decode()
+    assert f"]\n{line}\n" in contents
+    assert "9.5" not in contents
+    assert log.contents().decode() == contents
     log.feed(b"val_loss: 0.125\n")
-    assert kept.count("val") == 1
+    assert contents.count("val") == 1
     assert log.contents().decode().endswith("\nval_loss: 0.125\n")
 
 

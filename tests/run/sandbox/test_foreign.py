@@ -59,12 +59,12 @@ def trap() -> Iterator[Trap]:
     with TemporaryDirectory(prefix="autoresearch-trap-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        found = Trap(folder, folder / "device.key", folder / "seen")
-        found.key.write_text("secret")
-        found.seen.write_bytes(b"")
-        for file in (found.key, found.seen):
+        planted = Trap(folder, folder / "device.key", folder / "seen")
+        planted.key.write_text("secret")
+        planted.seen.write_bytes(b"")
+        for file in (planted.key, planted.seen):
             file.chmod(0o666)
-        yield found
+        yield planted
 
 
 def _job(trap: Trap) -> Job:

@@ -26,8 +26,8 @@ def test_the_nearest_group_that_hands_its_controllers_down_comes_first(tmp_path:
     mounts = _hierarchy(tmp_path, "user/app/terminal")
     for folder, text in (("", "cpu memory pids"), ("user", "cpu memory pids"), ("user/app", "memory pids")):
         (tmp_path / folder / "cgroup.subtree_control").write_text(text)
-    found = candidates("3:cpu:/\n0::/user/app/terminal\n", mounts)
-    assert found == [tmp_path / "user/app", tmp_path / "user", tmp_path, tmp_path / "user/app/terminal"]
+    candidate_groups = candidates("3:cpu:/\n0::/user/app/terminal\n", mounts)
+    assert candidate_groups == [tmp_path / "user/app", tmp_path / "user", tmp_path, tmp_path / "user/app/terminal"]
 
 
 @pytest.mark.parametrize(("file", "text"), [("memory.max", "1048576"), ("cpu.max", "50000 100000")])
@@ -47,10 +47,10 @@ def test_without_version_2_there_is_none(tmp_path: Path) -> None:
 @pytest.fixture
 def parent() -> Path:
     """Where this machine lends groups."""
-    found = parent_of_groups()
-    if found is None:
+    group = parent_of_groups()
+    if group is None:
         pytest.skip("no control group can be made here")
-    return found
+    return group
 
 
 def test_a_run_is_in_a_group_that_counts_it_and_goes_with_it(level: Level, parent: Path) -> None:

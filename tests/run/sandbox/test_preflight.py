@@ -52,10 +52,10 @@ def ran(task: Task, bench: Bench) -> bool:
 
 
 def test_a_missing_package_is_named_with_a_way_out(bench: Bench, tmp_path: Path) -> None:
-    with pytest.raises(CannotRunHere, match="No module named 'a_package_that_is_not_here'") as found:
+    with pytest.raises(CannotRunHere, match="No module named 'a_package_that_is_not_here'") as refused:
         preflight(toy(tmp_path, MISSING), bench)
-    assert "autoresearch task lock" in found.value.hint
-    assert "a_package_that_is_not_here" in found.value.hint
+    assert "autoresearch task lock" in refused.value.hint
+    assert "a_package_that_is_not_here" in refused.value.hint
 
 
 def test_a_device_that_is_not_there_is_named(bench: Bench, tmp_path: Path) -> None:
@@ -93,14 +93,14 @@ def test_ones_own_run_that_the_system_kills_is_no_evidence(
 ) -> None:
     task = toy(tmp_path, TRAIN)
     pin_baseline(task.folder)
-    found = Experiment(task, plan_as_it_stands(task, KILLED), bench).measure(own=own)
-    assert found.status is status
-    assert "signal 9" in found.reason
+    outcome = Experiment(task, plan_as_it_stands(task, KILLED), bench).measure(own=own)
+    assert outcome.status is status
+    assert "signal 9" in outcome.reason
 
 
 def test_a_task_for_cards_is_refused_on_a_processor(bench: Bench) -> None:
     task = shipped_by_name("gpt-small")
     assert task is not None
-    with pytest.raises(CannotRunHere, match="gpt-small is for graphics cards") as found:
+    with pytest.raises(CannotRunHere, match="gpt-small is for graphics cards") as refused:
         preflight(task, bench)
-    assert "autoresearch work gpt-small-smoke" in found.value.hint
+    assert "autoresearch work gpt-small-smoke" in refused.value.hint

@@ -72,7 +72,7 @@ def test_text_made_for_it_is_read_in_linear_time(piece: str) -> None:
 
 
 def test_what_a_program_prints_is_told_while_it_runs(level: Level) -> None:
-    told: list[RunProgress] = []
+    reports: list[RunProgress] = []
     source = """
         for step in range(1, 21):
             print(f"step {step} loss {1 / step:.2f} " + "x" * 300, flush=True)
@@ -83,10 +83,10 @@ def test_what_a_program_prints_is_told_while_it_runs(level: Level) -> None:
     """
 
     def is_told() -> bool:
-        return any(one.lines and one.fraction for one in told)
+        return any(progress.lines and progress.fraction for progress in reports)
 
-    outcome = execute(job(source), level=level, on_progress=told.append, cancelled=is_told)
+    outcome = execute(job(source), level=level, on_progress=reports.append, cancelled=is_told)
     assert outcome.status is RunStatus.CANCELLED
-    last = next(one for one in told if one.lines and one.lines[-1].startswith("step 20"))
+    last = next(progress for progress in reports if progress.lines and progress.lines[-1].startswith("step 20"))
     assert (len(last.lines), {len(line) for line in last.lines}, last.loss) == (8, {160}, 0.05)
-    assert not any("made up" in line for one in told for line in one.lines)
+    assert not any("made up" in line for progress in reports for line in progress.lines)

@@ -67,38 +67,38 @@ def secrets() -> Iterator[list[Path]]:
         (paths.config / "api-token").write_text("secret")
         password = Path(folder) / "mail-password"
         password.write_text("secret")
-        found = [*paths.secrets(), password]
+        secret_files = [*paths.secrets(), password]
         for path in (Path(folder), *Path(folder).rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
-        yield found
+        yield secret_files
 
 
 def test_no_key_and_no_password_is_read_in_a_run(level: Level, secrets: list[Path]) -> None:
     names = {path.name for path in secrets}
     assert {"keys", "root.key", "device.key", "root.pub", "network.key", "api-token", "mail-password"} <= names
-    (result,) = [found for found in probe_sandbox(level, secrets) if found.name == KEYS_PROBE]
+    (result,) = [probe for probe in probe_sandbox(level, secrets) if probe.name == KEYS_PROBE]
     assert (result.blocked, result.detail) == (True, "none of them")
 
 
 @pytest.mark.slow
 def test_each_of_them_is_read_where_there_are_no_walls(secrets: list[Path]) -> None:
     for path in secrets:
-        (result,) = [found for found in probe_sandbox(Level.NONE, [path]) if found.name == KEYS_PROBE]
+        (result,) = [probe for probe in probe_sandbox(Level.NONE, [path]) if probe.name == KEYS_PROBE]
         assert (result.blocked, result.detail) == (False, f"reads {path}")
 
 
 def test_the_best_level_without_a_leak_is_chosen(level: Level) -> None:
-    found, results = detect_level()
-    assert found >= level
+    best, results = detect_level()
+    assert best >= level
     assert all(result.blocked for result in results)
 
 
 def test_an_attack_that_is_too_slow_is_said_to_be_slow(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here every machine is: the attack gets no time for more than its first probes."""
     monkeypatch.setattr(probes, "_LIMITS", replace(probes._LIMITS, seconds=0.01))
-    *told, last = probe_sandbox(level)
+    *results, last = probe_sandbox(level)
     assert (last.name, last.blocked) == ("finish all attacks", False)
-    assert f"through with {len(told)} of them" in last.detail
+    assert f"through with {len(results)} of them" in last.detail
     assert "too busy" in last.detail
 
 

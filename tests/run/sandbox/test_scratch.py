@@ -60,9 +60,9 @@ def test_no_sweep_takes_a_folder_that_is_being_made(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         made = [pool.submit(make) for _ in range(200)]
-        while not all(one.done() for one in made):
+        while not all(future.done() for future in made):
             sweep(tmp_path)
-    assert all(one.result() for one in made)
+    assert all(future.result() for future in made)
 
 
 def test_a_folder_that_does_not_exist_is_no_error(tmp_path: Path) -> None:

@@ -62,10 +62,10 @@ print(level, results[0].name, results[0].blocked, results[0].detail)
 def test_without_a_namespace_for_processes_there_is_no_sandbox() -> None:
     """The filter of a sandbox stands for a machine that allows none."""
     command = [sys.executable, "-c", _REFUSED]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     refusal = "the kernel refuses a namespace for processes: Operation not permitted"
     missing = f"the sandbox did not start: [Errno 1] {refusal}"
-    assert said == [f"refused {missing} b''", f"0 start the sandbox False {missing}"]
+    assert printed == [f"refused {missing} b''", f"0 start the sandbox False {missing}"]
 
 
 def test_an_unknown_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,12 +104,12 @@ print(outcome.status, outcome.value, outcome.reason, interpreter_folders())
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="venv-") as folder:
         Path(folder).chmod(0o755)
         venv.create(folder, with_pip=False, symlinks=True)
-        shown = subprocess.run(
+        result = subprocess.run(
             [f"{folder}/bin/python", "-c", program],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
             capture_output=True,
             text=True,
             check=True,
         )
-        assert shown.stdout.startswith("ok 1.0"), shown.stdout
-        assert folder in shown.stdout
+        assert result.stdout.startswith("ok 1.0"), result.stdout
+        assert folder in result.stdout

@@ -120,13 +120,13 @@ def _sandboxes_end(level: Level, folder: Path, *, kill: bool) -> Iterator[tuple[
     stand_in = folder / "bwrap"
     stand_in.write_text(_STAND_IN.format(python=sys.executable, fifo=str(fifo), kill=kill, real=real))
     stand_in.chmod(0o755)
-    said: list[bytes] = []
+    written: list[bytes] = []
     try:
-        yield str(stand_in), said
+        yield str(stand_in), written
         poller = select.poll()
         poller.register(reader, select.POLLIN)
         while poller.poll(30_000) and (text := os.read(reader, 4096)):
-            said.append(text)
+            written.append(text)
         assert [Path(f"/proc/{pid}/comm").read_text() for pid in _holders(fifo)] == []
     finally:
         os.close(reader)
@@ -135,14 +135,14 @@ def _sandboxes_end(level: Level, folder: Path, *, kill: bool) -> Iterator[tuple[
 
 
 def _holders(fifo: Path) -> list[int]:
-    found = set()
+    holders = set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is not ours
             for link in (process / "fd").iterdir():
                 with suppress(OSError):
                     if link.readlink() == fifo:
-                        found.add(int(process.name))
-    return sorted(found - {os.getpid()})
+                        holders.add(int(process.name))
+    return sorted(holders - {os.getpid()})
 
 
 def _kill(level: Level, stand_in: str, temporary: Path, *, count: int) -> None:
@@ -155,9 +155,9 @@ def _kill(level: Level, stand_in: str, temporary: Path, *, count: int) -> None:
 
 
 def test_no_program_starts_when_its_supervisor_died_before_the_sandbox_is_up(level: Level, tmp_path: Path) -> None:
-    with _sandboxes_end(level, tmp_path, kill=True) as (stand_in, said):
+    with _sandboxes_end(level, tmp_path, kill=True) as (stand_in, written):
         _kill(level, stand_in, tmp_path, count=1)
-    assert said == []
+    assert written == []
 
 
 @pytest.mark.slow

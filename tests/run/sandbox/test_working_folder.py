@@ -14,12 +14,12 @@ from tests.run.sandbox.support import SMALL, run
 
 def shell(files: dict[str, str], command: tuple[str, ...], level: Level, *, build: tuple[str, ...] = ()) -> JobOutcome:
     """Executes a command in the working folder of some files."""
-    given = {name: content.encode() for name, content in files.items()}
+    contents = {name: content.encode() for name, content in files.items()}
     job = Job(
-        files=given,
+        files=contents,
         build=build,
         command=command,
-        copied=tuple(given),
+        copied=tuple(contents),
         limits=SMALL,
         metric_source="stdout",
     )

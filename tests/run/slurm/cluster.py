@@ -56,10 +56,10 @@ def missing() -> str:
     return "no namespaces can be made here" if tried.returncode else ""
 
 
-def run_in_cluster(folder: Path, module: str, *given: str, seconds: float) -> str:
+def run_in_cluster(folder: Path, module: str, *arguments: str, seconds: float) -> str:
     """What a module prints that is run with a cluster around it; the cluster's files are in ``folder``."""
     around = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(folder / "slurm.conf")}
-    words = [*APART, sys.executable, "-m", __name__, str(folder), module, *given]
+    words = [*APART, sys.executable, "-m", __name__, str(folder), module, *arguments]
     printed = folder / "printed"
     with printed.open("w") as out:
         try:

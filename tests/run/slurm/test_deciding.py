@@ -65,16 +65,16 @@ def test_a_lost_run_says_why(tmp_path: Path) -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from(["queued", "running", "over", "absent", "away"]))))
 def test_only_a_whole_absence_loses(looks: list[tuple[float, str]]) -> None:
-    absences, now, known = Absences(), 0.0, None
+    absences, now, gone_since = Absences(), 0.0, None
     for wait, word in looks:
         now += wait
         listed = {"away": None, "absent": {}}.get(word, {"search-1": EngineJob(native="7", state=word)})
         gone = word in ("absent", "over")
-        known = (now if known is None else known) if gone else None
+        gone_since = (now if gone_since is None else gone_since) if gone else None
         seen = absences.judge(NOWHERE, listed, now)
-        assert (seen.state == "lost") == (known is not None and now - known >= absences.seconds)
+        assert (seen.state == "lost") == (gone_since is not None and now - gone_since >= absences.seconds)
         if seen.state == "lost":
-            known = None
+            gone_since = None
 
 
 def test_jobs_are_known_by_name_and_a_living_one_counts() -> None:
@@ -88,14 +88,14 @@ def test_jobs_are_known_by_name_and_a_living_one_counts() -> None:
         "15|RUNNING|None|somebody's\n"
         "\n16\n"
     )
-    found = parse_list(printed)
-    assert {run: (one.native, one.state) for run, one in found.items()} == {
+    jobs = parse_list(printed)
+    assert {run: (job.native, job.state) for run, job in jobs.items()} == {
         "search-1-ab": ("12", "running"),
         "search-2-cd": ("13", "queued"),
         "search-3-ef": ("10", "running"),
         "search-4-aa": ("14", "running"),
     }
-    assert found["search-2-cd"].sentence == "pending: Resources (half | of it)"
+    assert jobs["search-2-cd"].sentence == "pending: Resources (half | of it)"
 
 
 @given(st.text(max_size=200))
@@ -107,10 +107,10 @@ class Commands:
     """Slurm's commands, without Slurm."""
 
     def __init__(self, **answers: str | Exception) -> None:
-        self.answers, self.heard = answers, []
+        self.answers, self.calls = answers, []
 
-    def __call__(self, words: Sequence[str], given: str = "") -> str:
-        self.heard.append((words, given))
+    def __call__(self, words: Sequence[str], stdin: str = "") -> str:
+        self.calls.append((words, stdin))
         answer = self.answers.get(words[0], "")
         if isinstance(answer, Exception):
             raise answer
@@ -121,14 +121,14 @@ def test_a_run_is_submitted_once(tmp_path: Path) -> None:
     folder, _ = written(tmp_path)
     commands = Commands(squeue=f"3|PENDING|None|ar-{folder.name}\n")
     Slurm(4, command=commands).start(folder)
-    assert [words[0] for words, _ in commands.heard] == ["squeue"]
+    assert [words[0] for words, _ in commands.calls] == ["squeue"]
 
 
 def test_a_submission_says_what_the_run_may_use(tmp_path: Path) -> None:
     folder, request = written(tmp_path, threads=3, device="cuda")
     commands = Commands()
     Slurm(4, ("--partition=short",), command=commands).start(folder)
-    words, job = commands.heard[-1]
+    words, job = commands.calls[-1]
     assert list(words) == ["sbatch", *submission(folder, request), "--partition=short"]
     for word in ("--no-requeue", f"--job-name=ar-{folder.name}", "--cpus-per-task=3", "--gpus-per-node=1"):
         assert word in words
@@ -143,7 +143,7 @@ def test_without_a_list_nothing_is_submitted(tmp_path: Path) -> None:
     commands = Commands(squeue=TimedOut("no controller"))
     with pytest.raises(TimedOut):
         Slurm(4, command=commands).start(folder)
-    assert len(commands.heard) == 1
+    assert len(commands.calls) == 1
     assert Slurm(4, command=commands).look([folder])[folder].state == "unknown"
 
 

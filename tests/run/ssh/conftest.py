@@ -31,6 +31,6 @@ def lab(sshd: Sshd) -> Iterator[Ssh]:
     """The executor for that server."""
     from autoresearch.run.ssh import Ssh  # of an extra
 
-    made = Ssh("lab", 4, python=sys.executable, folder=str(sshd.there / "runs"))
+    made = Ssh("lab", 4, python=sys.executable, folder=str(sshd.remote_home / "runs"))
     yield made
     made.close()

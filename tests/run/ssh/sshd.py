@@ -20,7 +20,7 @@ MISSING = "" if SERVER and shutil.which("ssh-keygen") else "apt install openssh-
 
 @dataclass
 class Sshd:
-    """The server. What is started through it has ``AUTORESEARCH_HOME`` in ``there``; ``home`` is the client's."""
+    """The server. What is started through it has ``AUTORESEARCH_HOME`` in ``remote_home``; ``home`` is the client's."""
 
     folder: Path
     port: int = 0
@@ -28,9 +28,9 @@ class Sshd:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.home, self.there = self.folder / "home", self.folder / "there"
+        self.home, self.remote_home = self.folder / "home", self.folder / "there"
         (self.home / ".ssh").mkdir(parents=True, mode=0o700)
-        self.there.mkdir()
+        self.remote_home.mkdir()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -44,7 +44,7 @@ class Sshd:
             f"ListenAddress 127.0.0.1:{self.port}\n"
             f"HostKey {self.folder}/host\n"
             f"AuthorizedKeysFile {self.home}/.ssh/id_ed25519.pub\n"
-            f"SetEnv AUTORESEARCH_HOME={self.there}\n"
+            f"SetEnv AUTORESEARCH_HOME={self.remote_home}\n"
             "PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\n"
             "Subsystem sftp internal-sftp\nMaxStartups 100\n"
         )

@@ -37,9 +37,9 @@ def on_leash(folder: Path, train: str = TRAIN) -> Path:
     return written(folder, train, "ssh:lab")[0]
 
 
-def there(sshd: Sshd, folder: Path) -> Path:
+def make_remote_folder(sshd: Sshd, folder: Path) -> Path:
     """The folder of a run on the other machine, as if it were there."""
-    place = sshd.there / "runs" / folder.name
+    place = sshd.remote_home / "runs" / folder.name
     place.mkdir(parents=True)
     return place
 
@@ -55,10 +55,10 @@ def test_a_name_says_the_executor_and_its_host() -> None:
     assert (made.host, made.python, made.folder, made.noun) == ("gpu2", "/opt/python", "/scratch/runs", "gpu2 process")
 
 
-@pytest.mark.parametrize(("wanted", "host", "said"), [("ssh", "", "no host"), ("slurm", "gpu1", "has no host")])
-def test_what_names_no_machine_is_refused(wanted: str, host: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        executor_name(ExecutorSection(), wanted, host)
+@pytest.mark.parametrize(("executor", "host", "message"), [("ssh", "", "no host"), ("slurm", "gpu1", "has no host")])
+def test_what_names_no_machine_is_refused(executor: str, host: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        executor_name(ExecutorSection(), executor, host)
 
 
 def test_runners_are_known_by_their_folder() -> None:
@@ -70,8 +70,8 @@ def test_runners_are_known_by_their_folder() -> None:
         "15 python3 -m autoresearch.run.examinee /runs/search-3-ef\n"
         "16 vi notes\n\nhalf"
     )
-    found = parse_processes(printed, Path(".cache/autoresearch/runs"))
-    assert {run: one.native for run, one in found.items()} == {"search-1-ab": "12"}
+    processes = parse_processes(printed, Path(".cache/autoresearch/runs"))
+    assert {run: process.native for run, process in processes.items()} == {"search-1-ab": "12"}
 
 
 def test_an_unknown_key_of_the_machine_is_refused(sshd: Sshd, lab: Ssh) -> None:
@@ -105,7 +105,7 @@ def test_a_machine_that_is_off_loses_no_run(sshd: Sshd, lab: Ssh, tmp_path: Path
 
 def test_what_lies_there_comes_home_and_goes_away(sshd: Sshd, lab: Ssh, tmp_path: Path) -> None:
     folder = on_leash(tmp_path)
-    place = there(sshd, folder)
+    place = make_remote_folder(sshd, folder)
     (place / EVENTS).write_bytes(b'{"event": "progress", "fraction": 0.5}\n')
     seen = lab.look([folder])[folder]
     assert seen.state == "unknown"
@@ -128,7 +128,7 @@ def test_what_lies_there_comes_home_and_goes_away(sshd: Sshd, lab: Ssh, tmp_path
 )
 def test_what_is_no_plain_file_stays_there(sshd: Sshd, lab: Ssh, tmp_path: Path, name: str, kind: str) -> None:
     folder = on_leash(tmp_path)
-    place = there(sshd, folder)
+    place = make_remote_folder(sshd, folder)
     write_outcome(place, RunReply(run=folder.name, level=2, fault=Fault(sentence="no disk")))
     (place / name).unlink(missing_ok=True)
     if kind == "large":
@@ -198,10 +198,10 @@ def test_a_run_stops_with_its_leash_and_leaves_its_outcome(sshd: Sshd, lab: Ssh,
 def test_the_doctor_says_what_the_machine_is(sshd: Sshd) -> None:
     words = [sys.executable, "-m", "autoresearch_cli", "node", "doctor", "executor", "--host", "lab"]
     settings = {**os.environ, "AUTORESEARCH_HOME": str(sshd.folder / "node")}
-    for python, said in ((None, "bubblewrap"), ("/no/python", "executor.python PATH")):
+    for python, message in ((None, "bubblewrap"), ("/no/python", "executor.python PATH")):
         settings["AUTORESEARCH_EXECUTOR_PYTHON"] = python or sys.executable
         done = subprocess.run(words, check=False, capture_output=True, text=True, env=settings)
-        assert said in done.stdout, done.stdout + done.stderr
+        assert message in done.stdout, done.stdout + done.stderr
         assert done.returncode == int(python is not None)
         assert "it answers and takes 8 more runs" in done.stdout
 
@@ -229,9 +229,9 @@ def test_work_for_a_machine_that_is_off_is_refused_at_once(sshd: Sshd) -> None:
 @pytest.mark.timeout(CHAOS_SECONDS + 600)
 def test_whatever_is_killed_each_run_has_one_record(sshd: Sshd, tmp_path: Path) -> None:
     settings = {"AUTORESEARCH_EXECUTOR_PYTHON": sys.executable}
-    settings["AUTORESEARCH_EXECUTOR_FOLDER"] = str(sshd.there / "runs")
+    settings["AUTORESEARCH_EXECUTOR_FOLDER"] = str(sshd.remote_home / "runs")
     chaos = Chaos(sshd.folder / "node", settings, executor="ssh", host="lab")
-    chaos.place = str(sshd.there)
+    chaos.place = str(sshd.remote_home)
 
     def kill_connection() -> None:
         if connections := sshd.connections():
@@ -245,4 +245,4 @@ def test_whatever_is_killed_each_run_has_one_record(sshd: Sshd, tmp_path: Path) 
     chaos.play()
     chaos.end()
     # The daemon may be killed after it recorded a run and before its folder there is gone.
-    assert len(list((sshd.there / "runs").iterdir())) <= chaos.killed["daemon"]
+    assert len(list((sshd.remote_home / "runs").iterdir())) <= chaos.killed["daemon"]
