@@ -54,9 +54,9 @@ def publishing(port: int = 0) -> Iterator[Publisher]:
 
 def dead_port() -> int:
     """A port where nobody listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
     return port
 
 

@@ -143,17 +143,17 @@ def test_configs_must_agree_but_ports_may_differ() -> None:
 
 def test_a_client_can_wait_for_its_server() -> None:
     port = dead_port()
-    found: list[Any] = []
+    clients: list[Any] = []
     thread = threading.Thread(
-        target=lambda: found.append(
+        target=lambda: clients.append(
             ActionClient("localhost", config(port_number=port), wait_for_server=True, timeout_ms=100)
         )
     )
     thread.start()
     with served(sorted, None, port_number=port):
         thread.join(20)
-        assert found[0].obs() == ["test_image"]
-        found[0].stop()
+        assert clients[0].obs() == ["test_image"]
+        clients[0].stop()
 
 
 def test_keys_open_a_server_to_other_machines(tmp_path) -> None:

@@ -40,8 +40,8 @@ NAMES = {
 
 @pytest.mark.parametrize("module", NAMES)
 def test_a_module_has_its_names(module: str) -> None:
-    found = import_module(f"autoresearch.services.{module}")
-    assert not [name for name in NAMES[module].split() if not hasattr(found, name)]
+    imported = import_module(f"autoresearch.services.{module}")
+    assert not [name for name in NAMES[module].split() if not hasattr(imported, name)]
 
 
 def test_data_is_there_without_an_import_of_its_own() -> None:
@@ -122,9 +122,9 @@ def test_images_travel_as_jpeg() -> None:
     image = np.stack([rows * 3, columns * 4, rows + columns], axis=-1).astype(np.uint8)
     data = mat_to_jpeg(image)
     assert len(data) < image.nbytes / 3
-    found = jpeg_to_mat(data)
-    assert found.shape == image.shape
-    assert np.abs(found.astype(int) - image).mean() < 3, "blue, green and red are where they were"
+    decoded = jpeg_to_mat(data)
+    assert decoded.shape == image.shape
+    assert np.abs(decoded.astype(int) - image).mean() < 3, "blue, green and red are where they were"
     assert jpeg_to_mat(mat_to_jpeg(image[..., 0])).shape == image.shape
     with pytest.raises(UsageError, match="is no image"):
         mat_to_jpeg(image.astype(float))

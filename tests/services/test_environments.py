@@ -31,8 +31,8 @@ from tests.services.serving import dead_port
 
 
 @contextmanager
-def serving(env: Any, **given: Any) -> Iterator[GymEnvServer]:
-    server = GymEnvServer(env, 0, **given)
+def serving(env: Any, **options: Any) -> Iterator[GymEnvServer]:
+    server = GymEnvServer(env, 0, **options)
     server.start(threaded=True)
     try:
         yield server
@@ -41,22 +41,22 @@ def serving(env: Any, **given: Any) -> Iterator[GymEnvServer]:
 
 
 def test_cartpole_over_the_wire_is_cartpole_here() -> None:
-    here = gymnasium.make("CartPole-v1")
-    with serving(gymnasium.make("CartPole-v1")) as server, GymEnvClient("localhost", server.port) as there:
-        assert there.observation_space == here.observation_space
-        assert there.action_space == here.action_space
+    local = gymnasium.make("CartPole-v1")
+    with serving(gymnasium.make("CartPole-v1")) as server, GymEnvClient("localhost", server.port) as remote:
+        assert remote.observation_space == local.observation_space
+        assert remote.action_space == local.action_space
         choices = np.random.default_rng(1)
         for seed in (7, None, None):
-            seen = [env.reset(seed=seed) for env in (here, there)]
+            seen = [env.reset(seed=seed) for env in (local, remote)]
             np.testing.assert_equal(seen[0], seen[1])
             done = False
             while not done:
                 action = int(choices.integers(2))
-                one, other = here.step(action), there.step(action)
-                np.testing.assert_equal(one, other)
-                assert list(map(type, one)) == list(map(type, other))
-                assert one[0].dtype == other[0].dtype
-                done = one[2] or one[3]
+                expected, answer = local.step(action), remote.step(action)
+                np.testing.assert_equal(expected, answer)
+                assert list(map(type, expected)) == list(map(type, answer))
+                assert expected[0].dtype == answer[0].dtype
+                done = expected[2] or expected[3]
 
 
 def test_a_remote_environment_can_be_wrapped_and_passes_gymnasiums_own_check() -> None:
@@ -73,21 +73,21 @@ def test_a_vector_of_environments_is_one_server() -> None:
     def vector() -> Any:
         return gymnasium.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync")
 
-    here = vector()
+    local = vector()
     with serving(vector()) as server:
-        there = GymVectorEnvClient("localhost", server.port)
-        assert there.num_envs == 3
-        assert there.metadata == here.metadata
-        assert gymnasium.wrappers.vector.RecordEpisodeStatistics(there).num_envs == 3
-        assert there.action_space == here.action_space
-        assert there.observation_space == here.observation_space
-        np.testing.assert_equal(here.reset(seed=5), there.reset(seed=5))
+        remote = GymVectorEnvClient("localhost", server.port)
+        assert remote.num_envs == 3
+        assert remote.metadata == local.metadata
+        assert gymnasium.wrappers.vector.RecordEpisodeStatistics(remote).num_envs == 3
+        assert remote.action_space == local.action_space
+        assert remote.observation_space == local.observation_space
+        np.testing.assert_equal(local.reset(seed=5), remote.reset(seed=5))
         for _ in range(60):
-            actions = here.action_space.sample()
-            np.testing.assert_equal(here.step(actions), there.step(actions))
+            actions = local.action_space.sample()
+            np.testing.assert_equal(local.step(actions), remote.step(actions))
         with pytest.raises(UsageError, match="vector of environments"):
             GymEnvClient("localhost", server.port)
-        there.close()
+        remote.close()
     with serving(gymnasium.make("CartPole-v1")) as server, pytest.raises(UsageError, match="has one environment"):
         GymVectorEnvClient("localhost", server.port)
 
@@ -120,19 +120,19 @@ def test_a_step_without_an_answer_in_time_is_asked_again_and_taken_once() -> Non
     env = Counting()
     with serving(env) as server:
         client = GymEnvClient("localhost", server.port, retry_interval=0.01, timeout_ms=50)
-        asked: list[int] = []
+        requests: list[int] = []
 
         def block() -> None:
             """Takes until the client has asked again, which its next question tells."""
             gone = RequestClient("localhost", server.port, 150)
             with pytest.raises(NoAnswer):
                 gone.ask({"type": "spec"})
-            asked.append(1)
+            requests.append(1)
 
         env.block = block
         assert client.reset(options={"a": 1})[1] == {"options": {"a": 1}}
         assert [client.step(0)[0] for _ in range(5)] == [1, 2, 3, 4, 5]
-        assert asked == [1]
+        assert requests == [1]
         assert server.counts.answered > 7  # the questions that came twice
         info = client.step(0)[4]
         assert info["objects"][0] is None
@@ -154,13 +154,13 @@ def test_an_error_of_the_environment_reaches_the_client() -> None:
 
 def test_the_client_that_reset_last_has_the_environment() -> None:
     with serving(Counting()) as server:
-        one, other = GymEnvClient("localhost", server.port), GymEnvClient("localhost", server.port)
-        one.reset()
-        one.step(0)
-        other.reset()
+        earlier, later = GymEnvClient("localhost", server.port), GymEnvClient("localhost", server.port)
+        earlier.reset()
+        earlier.step(0)
+        later.reset()
         with pytest.raises(ServiceRefused, match="another client has reset"):
-            one.step(0)
-        assert other.step(0)[0] == 1
+            earlier.step(0)
+        assert later.step(0)[0] == 1
         assert server.steps == 1  # the environment's own attributes are the server's
         assert GymEnvServerWrapper is GymEnvServer
         assert GymEnvClientWrapper is GymEnvClient
@@ -234,9 +234,9 @@ any_space = st.recursive(
 @settings(deadline=None, max_examples=40)
 @given(any_space)
 def test_a_space_comes_as_it_was(space: Any) -> None:
-    found = space_from(decode([bytes(frame) for frame in encode(space_description(space))]))
-    assert found == space
-    assert space.contains(found.sample())
+    rebuilt = space_from(decode([bytes(frame) for frame in encode(space_description(space))]))
+    assert rebuilt == space
+    assert space.contains(rebuilt.sample())
 
 
 def test_spaces_of_other_libraries_and_none() -> None:
@@ -267,10 +267,10 @@ nonsense = st.recursive(
 @given(nonsense)
 def test_a_description_of_no_space_is_a_bad_message(description: object) -> None:
     try:
-        found = space_from(description)
+        rebuilt = space_from(description)
     except BadMessage:
         return
-    assert isinstance(found, spaces.Space)
+    assert isinstance(rebuilt, spaces.Space)
 
 
 def test_a_server_needs_no_gymnasium() -> None:

@@ -42,17 +42,17 @@ def test_transitions_come_back_as_they_were(
         with EpisodeWriter(folder) as writer:
             for row in each:
                 writer.add(row)
-    found = list(read_episodes(folder))
-    assert [each.terminal for each in found] == [terminal for _, terminal in episodes]
-    for episode, wanted in zip(found, written, strict=True):
-        np.testing.assert_equal(list(episode.transitions()), wanted)
+    stored = list(read_episodes(folder))
+    assert [each.terminal for each in stored] == [terminal for _, terminal in episodes]
+    for episode, transitions in zip(stored, written, strict=True):
+        np.testing.assert_equal(list(episode.transitions()), transitions)
         steps = episode.steps
-        count = len(wanted) + 1
+        count = len(transitions) + 1
         assert steps["is_first"].tolist() == [True] + [False] * (count - 1)
         assert steps["is_last"].tolist() == [False] * (count - 1) + [True]
         assert steps["is_terminal"].tolist() == [False] * (count - 1) + [episode.terminal]
         assert steps["action"].dtype == np.int32
-        assert episode.total == sum(range(len(wanted)))
+        assert episode.total == sum(range(len(transitions)))
 
 
 def test_an_observation_that_does_not_follow_begins_an_episode(tmp_path: Path) -> None:
@@ -80,12 +80,12 @@ def test_data_stores_write_what_they_are_given(tmp_path: Path) -> None:
     spaces = pytest.importorskip("gymnasium.spaces")
     seen = spaces.Dict({"image": spaces.Box(0, 255, (2, 2), np.uint8), "a/b": spaces.Box(0, 99, (), np.float64)})
     written = [*rows(0, 4, terminal=True), *rows(30, 2, terminal=False)]
-    with EpisodeWriter(tmp_path / "one") as one, EpisodeWriter(tmp_path / "two") as two:
-        ReplayBufferDataStore(seen, spaces.Box(0, 9, (1,), np.int32), 10, rlds_logger=one).batch_insert(written)
+    with EpisodeWriter(tmp_path / "one") as first, EpisodeWriter(tmp_path / "two") as two:
+        ReplayBufferDataStore(seen, spaces.Box(0, 9, (1,), np.int32), 10, rlds_logger=first).batch_insert(written)
         TrajectoryBufferDataStore(10, rlds_logger=two).batch_insert(written)
     for name in ("one", "two"):
-        found = [row for each in read_episodes(tmp_path / name) for row in each.transitions()]
-        np.testing.assert_equal(found, written)
+        transitions = [row for each in read_episodes(tmp_path / name) for row in each.transitions()]
+        np.testing.assert_equal(transitions, written)
 
 
 def test_what_is_no_episode_is_refused(tmp_path: Path) -> None:

@@ -108,8 +108,8 @@ class Scene:
 
     def check_order(self) -> None:
         for actor in self.actors:
-            found = self.numbers(actor)
-            assert found == list(range(len(found)))
+            numbers = self.numbers(actor)
+            assert numbers == list(range(len(numbers)))
 
     def end(self) -> None:
         for actor in self.actors:

@@ -75,11 +75,11 @@ def test_a_trainer_server_survives_changed_messages() -> None:
 
 @pytest.mark.parametrize("question", [[0, 0], {"have": LARGE}])
 def test_a_publisher_survives_changed_messages(question: object) -> None:
-    heard: list[Any] = []
+    received: list[Any] = []
     with publishing() as publisher:
         publisher.publish("first")
         bombard(publisher.port, question, MESSAGES // 2, answers=False)
-        subscriber = Subscriber(lambda value, version: heard.append((value, version)), "127.0.0.1", publisher.port)
+        subscriber = Subscriber(lambda value, version: received.append((value, version)), "127.0.0.1", publisher.port)
         publisher.publish("second")
-        assert waited(lambda: heard[-1:] == [("second", 2)])
+        assert waited(lambda: received[-1:] == [("second", 2)])
         assert subscriber.stop()

@@ -79,9 +79,9 @@ def test_calls_of_many_clients_are_answered_together() -> None:
         client = InferenceClient("localhost", server.port, timeout_ms=10_000, errors="raise")
         for step in range(5):
             begin.wait()
-            found = client.call("policy", np.full(3, 10 * number + step))
-            if found.tolist() != [2 * (10 * number + step)] * 3:
-                wrong.append(found)
+            answer = client.call("policy", np.full(3, 10 * number + step))
+            if answer.tolist() != [2 * (10 * number + step)] * 3:
+                wrong.append(answer)
         if client.call("name", number) != f"policy of {number}":
             wrong.append(number)
         client.stop()
@@ -103,14 +103,14 @@ def test_a_batch_that_fails_harms_no_other_interface() -> None:
     server.register_batched_interface("short", lambda payloads: payloads[1:])
     server.register_batched_interface("fails", lambda payloads: [1 // 0 for _ in payloads])
     server.register_interface("good", lambda payload: payload)
-    found: dict[str, object] = {}
+    answers: dict[str, object] = {}
     begin = threading.Barrier(4)
 
     def call(name: str) -> None:
         client = InferenceClient("localhost", server.port, timeout_ms=10_000)
         begin.wait()
-        found[name] = client.call(name, 7)
-        found[f"{name} error"] = str(client.last_error)
+        answers[name] = client.call(name, 7)
+        answers[f"{name} error"] = str(client.last_error)
 
     with serving(server):
         threads = [threading.Thread(target=call, args=(name,)) for name in ("short", "fails", "good", "unknown")]
@@ -118,11 +118,11 @@ def test_a_batch_that_fails_harms_no_other_interface() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert (found["short"], found["fails"], found["good"]) == (None, None, 7)
-    assert found["unknown"] == {"success": False, "message": found["unknown error"]}
-    assert "gave 0 results for 1 payloads" in str(found["short error"])
-    assert "ZeroDivisionError" in str(found["fails error"])
-    assert "no interface unknown" in str(found["unknown error"])
+    assert (answers["short"], answers["fails"], answers["good"]) == (None, None, 7)
+    assert answers["unknown"] == {"success": False, "message": answers["unknown error"]}
+    assert "gave 0 results for 1 payloads" in str(answers["short error"])
+    assert "ZeroDivisionError" in str(answers["fails error"])
+    assert "no interface unknown" in str(answers["unknown error"])
 
 
 def test_a_client_needs_neither_numpy_nor_torch() -> None:

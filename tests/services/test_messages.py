@@ -78,25 +78,25 @@ def test_tensors_arrive_as_tensors(name: str, shape: tuple[int, ...]) -> None:
     )
     tensor = tensor.t() if len(shape) == 2 else tensor
 
-    found = decode(arrived(encode({"weights": tensor})))["weights"]
+    decoded = decode(arrived(encode({"weights": tensor})))["weights"]
 
-    assert found.dtype == tensor.dtype
-    assert torch.equal(found, tensor)
-    found.zero_()  # it may be changed
+    assert decoded.dtype == tensor.dtype
+    assert torch.equal(decoded, tensor)
+    decoded.zero_()  # it may be changed
 
 
 def test_a_tensor_that_learns_is_sent_as_its_numbers() -> None:
-    found = decode(encode(torch.nn.Linear(2, 2).state_dict() | {"grown": torch.ones(2, requires_grad=True)}))
+    decoded = decode(encode(torch.nn.Linear(2, 2).state_dict() | {"grown": torch.ones(2, requires_grad=True)}))
 
-    assert not found["grown"].requires_grad
+    assert not decoded["grown"].requires_grad
 
 
 @pytest.mark.parametrize("value", [np.float32(1.5), np.int8(-3), np.bool_(True), np.complex64(1j)])
 def test_a_number_of_numpy_keeps_its_type(value: np.generic) -> None:
-    found = decode(encode(value))
+    decoded = decode(encode(value))
 
-    assert type(found) is type(value)
-    assert found == value
+    assert type(decoded) is type(value)
+    assert decoded == value
 
 
 def test_large_arrays_are_not_copied_and_small_ones_may_be_changed() -> None:
@@ -105,12 +105,12 @@ def test_large_arrays_are_not_copied_and_small_ones_may_be_changed() -> None:
     large[0] = 7.0
 
     came = [bytes(frames[0]), memoryview(bytearray(frames[1]))]
-    found = decode(came)
+    decoded = decode(came)
 
     assert len(frames) == 2
-    assert found["large"][0] == 7.0
-    assert np.shares_memory(found["large"], np.frombuffer(came[1], np.uint8))
-    found["small"] += 1
+    assert decoded["large"][0] == 7.0
+    assert np.shares_memory(decoded["large"], np.frombuffer(came[1], np.uint8))
+    decoded["small"] += 1
 
 
 def test_views_of_arrays_arrive_as_what_they_show() -> None:
@@ -129,9 +129,9 @@ class Words(dict):  # type: ignore[type-arg]
 
 
 def test_classes_that_derive_from_plain_ones_arrive_as_the_plain_ones() -> None:
-    found = decode(encode([Colour.RED, Words(a=1), np.float64(2.5), bytearray(b"x"), memoryview(b"y")]))
+    decoded = decode(encode([Colour.RED, Words(a=1), np.float64(2.5), bytearray(b"x"), memoryview(b"y")]))
 
-    assert found == [3, {"a": 1}, 2.5, b"x", b"y"]
+    assert decoded == [3, {"a": 1}, 2.5, b"x", b"y"]
 
 
 class Crafted:
@@ -142,7 +142,7 @@ class Crafted:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (Crafted(), "Crafted cannot be sent"),
         ({"when": [datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)]}, "'when': a datetime.datetime cannot be sent"),
@@ -158,11 +158,11 @@ class Crafted:
         (torch.empty(2, device="meta"), "a tensor cannot be sent"),
     ],
 )
-def test_what_cannot_be_sent_is_named_at_the_sender(value: object, said: str) -> None:
+def test_what_cannot_be_sent_is_named_at_the_sender(value: object, message: str) -> None:
     with pytest.raises(BadMessage) as caught:
         encode(value)
 
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.hint
 
 
@@ -256,6 +256,6 @@ def test_numbers_and_words_travel_without_numpy_and_torch() -> None:
         "print(RequestClient('localhost', server.port).ask({'a': (1, 2.5)}), server.stop())\n"
         "print({'torch', 'numpy'} & set(sys.modules) or 'none')"
     )
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert shown.stdout.splitlines() == ["[{'a': (1, 2.5)}] True", "none"]
+    assert done.stdout.splitlines() == ["[{'a': (1, 2.5)}] True", "none"]

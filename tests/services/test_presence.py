@@ -85,8 +85,8 @@ def test_what_can_be_no_name_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_keys_for_a_service(tmp_path: Path) -> None:
     assert client_keys("", tmp_path / "key") is None
-    found = client_keys("ab" * 32, tmp_path / "key")
-    assert found is not None
-    assert found.server == b"\xab" * 32
+    keys = client_keys("ab" * 32, tmp_path / "key")
+    assert keys is not None
+    assert keys.server == b"\xab" * 32
     with pytest.raises(UsageError):
         client_keys("ab", tmp_path / "key")

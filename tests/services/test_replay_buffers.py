@@ -49,8 +49,8 @@ def test_rows_come_back_as_columns_of_the_same_shape() -> None:
         buffer.sample(2, keys=["masks"])
 
 
-@given(capacity=st.integers(1, 8), sizes=st.lists(st.integers(0, 10), max_size=8), asked=st.integers(-1, 30))
-def test_the_newest_rows_are_kept_whatever_batches_they_come_in(capacity: int, sizes: list[int], asked: int) -> None:
+@given(capacity=st.integers(1, 8), sizes=st.lists(st.integers(0, 10), max_size=8), after=st.integers(-1, 30))
+def test_the_newest_rows_are_kept_whatever_batches_they_come_in(capacity: int, sizes: list[int], after: int) -> None:
     buffer, one_by_one, count = ReplayBuffer(capacity), ReplayBuffer(capacity), 0
     for size in sizes:
         rows = [{"n": number} for number in range(count, count + size)]
@@ -58,10 +58,10 @@ def test_the_newest_rows_are_kept_whatever_batches_they_come_in(capacity: int, s
         for row in rows:
             one_by_one.insert(row)
         count += size
-    kept = list(range(count))[-capacity:]
+    newest = list(range(count))[-capacity:]
     for each in (buffer, one_by_one):
-        assert [int(row["n"]) for row in each.get_latest_data(asked)] == [n for n in kept if n > asked]
-        assert len(each) == len(kept)
+        assert [int(row["n"]) for row in each.get_latest_data(after)] == [n for n in newest if n > after]
+        assert len(each) == len(newest)
         assert each.latest_data_id() == count - 1
 
 
@@ -76,7 +76,7 @@ def test_every_row_is_drawn_about_as_often() -> None:
 def test_a_row_that_does_not_fit_changes_nothing() -> None:
     buffer = ReplayBuffer(4, [DataShape("a", (2,)), DataShape("flag", dtype="bool")])
     buffer.insert({"a": [1, 2], "flag": 1.0})
-    for wrong, said in (
+    for wrong, message in (
         ({"a": [1, 2]}, "it lacks flag"),
         ({"a": [1, 2], "flag": True, "c": 1}, "it also has c"),
         ({"a": [1, 2], "flag": 0.5}, "flag is float64, which does not fit bool"),
@@ -85,9 +85,9 @@ def test_a_row_that_does_not_fit_changes_nothing() -> None:
         ({}, "a row holds no value"),
         ({1: 2}, "must be text"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             buffer.insert(wrong)
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=message):
             buffer.batch_insert([{"a": [3, 4], "flag": False}, wrong])
     assert len(buffer) == 1
     assert buffer.sample(1, indx=[0])["a"].tolist() == [[1.0, 2.0]]

@@ -44,10 +44,10 @@ def asked_in_vain(client: RequestClient) -> None:
 
 def test_several_clients_and_threads_get_their_own_answers() -> None:
     with serving(lambda value: value + 1) as server, RequestClient("localhost", server.port) as shared:
-        found: list[list[int]] = []
+        answers: list[list[int]] = []
 
         def ask(client: RequestClient, base: int) -> None:
-            found.append([client.ask(base + number) - base for number in range(50)])
+            answers.append([client.ask(base + number) - base for number in range(50)])
 
         own = [RequestClient("127.0.0.1", server.port) for _ in range(3)]
         threads = [
@@ -59,7 +59,7 @@ def test_several_clients_and_threads_get_their_own_answers() -> None:
         for thread in threads:
             thread.join()
 
-    assert found == [list(range(1, 51))] * 5
+    assert answers == [list(range(1, 51))] * 5
     assert server.counts.answered == 250
 
 
@@ -119,8 +119,8 @@ def test_a_client_without_room_for_sockets_is_told_so() -> None:
     )
     with serving(echo) as server:
         command = [sys.executable, "-c", program, str(server.port)]
-        shown = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "cannot be asked: Too many open files" in shown.stdout, shown.stderr
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "cannot be asked: Too many open files" in done.stdout, done.stderr
 
 
 def test_a_server_that_is_busy_is_told_from_one_that_is_not_there() -> None:
@@ -305,23 +305,23 @@ def test_clients_that_vanish_with_an_answer_on_its_way_hold_up_nobody() -> None:
 
 
 def test_keys_let_in_whom_the_server_knows_and_nobody_else(tmp_path) -> None:
-    own, known, stranger = (
+    own, admitted, stranger = (
         KeyPair.from_file(tmp_path / "key"),
         KeyPair.from_secret(b"k" * 16),
         KeyPair.from_secret(os.urandom(32)),
     )
-    with serving(echo, ServerKeys.of(own, [known.public.hex()])) as server:
+    with serving(echo, ServerKeys.of(own, [admitted.public.hex()])) as server:
 
         def client(keys: ClientKeys | None, timeout_ms: float = 500) -> RequestClient:
             return RequestClient("127.0.0.1", server.port, timeout_ms, keys)
 
-        with client(ClientKeys.of(known, own.public), 20_000) as trusted:
+        with client(ClientKeys.of(admitted, own.public), 20_000) as trusted:
             assert trusted.ask({"a": 1}) == {"a": 1}
         with client(ClientKeys.of(stranger, own.public)) as refused:
             for _ in range(3):
                 with pytest.raises(ServiceRefused, match="does not accept"):
                     refused.ask(1)
-        for keys in (None, ClientKeys.of(known, stranger.public)):
+        for keys in (None, ClientKeys.of(admitted, stranger.public)):
             with client(keys) as other, pytest.raises(ServiceRefused, match="has other keys, or none"):
                 other.ask(1)
         assert server.counts.answered == 1

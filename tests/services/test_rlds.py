@@ -92,23 +92,23 @@ def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
         "shape": {"dimensions": ["2", "3"]},
     }
     for length, example in zip((3, 5), examples, strict=True):
-        ((one, inner),) = fields(example)
-        assert one == 1
-        found = {}
+        ((field_number, inner),) = fields(example)
+        assert field_number == 1
+        example_features = {}
         for number, entry in fields(inner):
             (_, name), (_, feature) = fields(entry)
             ((kind, values),) = fields(feature)
             ((_, content),) = fields(values)
             assert number == 1
-            found[name.decode()] = (kind, content)
-        integers, left = [], found["steps/observation/numbers"][1]
+            example_features[name.decode()] = (kind, content)
+        integers, left = [], example_features["steps/observation/numbers"][1]
         while left:
             value, left = varint(left)
             integers.append(value - (value >> 63 << 64))
         assert integers == NUMBERS.tolist() * length
-        assert found["steps/reward"] == (2, np.arange(length, dtype="<f4").tobytes())
-        assert found["episode_metadata/terminal"] == (3, bytes([length == 3]))
-        assert "steps/observation/a/b" in found
+        assert example_features["steps/reward"] == (2, np.arange(length, dtype="<f4").tobytes())
+        assert example_features["episode_metadata/terminal"] == (3, bytes([length == 3]))
+        assert "steps/observation/a/b" in example_features
 
 
 def test_what_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_tensorflow_datasets_reads_what_was_written(tmp_path: Path) -> None:
     made = write_rlds(written, tmp_path)
     done = subprocess.run([PYTHON, "-c", READ, str(made)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert [each["total"] for each in found] == [each.total for each in written]
-    for read, each in zip(found, written, strict=True):
+    episodes = json.loads(done.stdout.splitlines()[-1])
+    assert [each["total"] for each in episodes] == [each.total for each in written]
+    for read, each in zip(episodes, written, strict=True):
         assert read["steps"] == [
             {
                 "numbers": NUMBERS.tolist(),

@@ -113,9 +113,9 @@ class Restless(DataStoreBase):
         return len(self.rows) - 1
 
     def get_latest_data(self, from_id: int) -> list[int]:
-        found = self.rows[from_id + 1 :]
+        rows = self.rows[from_id + 1 :]
         self.insert(0)
-        return found
+        return rows
 
     def insert(self, data: int) -> None:
         self.rows.append(data)
@@ -146,13 +146,13 @@ def test_rows_and_their_last_number_fit_together_while_others_insert() -> None:
 
 
 def test_each_store_has_a_source_and_a_ledger_of_its_own() -> None:
-    one, other = QueuedDataStore(1), QueuedDataStore(1)
+    first, second = QueuedDataStore(1), QueuedDataStore(1)
 
-    assert source_of(one) == source_of(one) != source_of(other)
-    assert ledger_of(one) is ledger_of(one) is not ledger_of(other)
-    ledger_of(one).arrived("a", 4)
-    ledger_of(other, Ledger(ledger_of(one).as_dict()))
-    assert ledger_of(other).offset("a") == 4
+    assert source_of(first) == source_of(first) != source_of(second)
+    assert ledger_of(first) is ledger_of(first) is not ledger_of(second)
+    ledger_of(first).arrived("a", 4)
+    ledger_of(second, Ledger(ledger_of(first).as_dict()))
+    assert ledger_of(second).offset("a") == 4
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(0, 30)), max_size=30))

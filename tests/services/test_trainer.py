@@ -40,11 +40,11 @@ def served(*callbacks: Any, **stores: Any) -> Iterator[TrainerServer]:
 
 
 def test_agentlaces_own_test_of_a_trainer() -> None:
-    told: list[Any] = []
+    arrivals: list[Any] = []
     networks: list[Any] = []
     table1, table2 = QueuedDataStore(6), QueuedDataStore(6)
     with served(
-        lambda name, payload: told.append((name, len(payload["data"]), payload["last_id"])),
+        lambda name, payload: arrivals.append((name, len(payload["data"]), payload["last_id"])),
         lambda kind, payload: {"trainer-status": "it's working"},
         table1=table1,
         table2=table2,
@@ -80,7 +80,7 @@ def test_agentlaces_own_test_of_a_trainer() -> None:
         assert np.array_equal(networks[0], [100, 200, 300, 400])
         client.stop()
 
-    assert told == [("table1", 2, 1), ("table1", 1, 2), ("table2", 2, 1), ("table1", 1, 3)]
+    assert arrivals == [("table1", 2, 1), ("table1", 1, 2), ("table2", 2, 1), ("table1", 1, 3)]
 
 
 def test_agentlaces_own_stress_test_of_a_trainer() -> None:

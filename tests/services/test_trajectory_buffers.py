@@ -69,9 +69,9 @@ def test_windows_over_an_end_are_marked() -> None:
     lengths = np.array([10, 15, 20, 75])[data["trajectory_id"]][:, None]
     cut = np.array([0, 10, 0, 0])[data["trajectory_id"]][:, None]  # the first ten rows of 1 are overwritten
     for name, steps in (("before", np.arange(-3, 1)), ("after", np.arange(4))):
-        wanted = index + steps
-        assert (valid[name] == ((wanted >= cut) & (wanted < lengths))).all()
-        assert (data[name] == np.clip(wanted, cut, lengths - 1)).all()
+        positions = index + steps
+        assert (valid[name] == ((positions >= cut) & (positions < lengths))).all()
+        assert (data[name] == np.clip(positions, cut, lengths - 1)).all()
     assert data["next"].shape == (len(store.ids),)
     assert (data["next"][valid["next"]] == data["index"][valid["next"]] + 1).all()
 
@@ -149,14 +149,14 @@ class Model:
         self.open = []
 
     def drawn(self) -> list[list[int]]:
-        found, at = [], 0
+        windows, at = [], 0
         for each in [*self.done, self.open]:
             is_open = each is self.open
-            kept = each[max(0, self.lowest - at) :]
+            window = each[max(0, self.lowest - at) :]
             at += len(each)
-            if len(kept) >= self.shortest or (is_open and len(each) >= self.shortest):
-                found.append(kept)
-        return [each for each in found if each]
+            if len(window) >= self.shortest or (is_open and len(each) >= self.shortest):
+                windows.append(window)
+        return [each for each in windows if each]
 
 
 commands = st.lists(st.one_of(st.integers(1, 9), st.just("end"), st.just("save")), max_size=25)

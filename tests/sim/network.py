@@ -140,13 +140,13 @@ def entry(record):
     return record.author, record.time // DAY_MS, record.seq, record.id
 
 
-def kept(entries):
+def quota(entries):
     """The quota: the smallest by (seq, id) of nested buckets."""
     for limit, width in ((NETWORK.per_day_seq, 3), (NETWORK.per_day, 2), (NETWORK.per_author, 1)):
         taken, left = Counter(), set()
-        for one in sorted(entries, key=lambda one: one[2:]):
-            taken[one[:width]] += 1
-            if taken[one[:width]] <= limit:
-                left.add(one)
+        for place in sorted(entries, key=lambda place: place[2:]):
+            taken[place[:width]] += 1
+            if taken[place[:width]] <= limit:
+                left.add(place)
         entries = left
     return entries

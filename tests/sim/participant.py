@@ -88,8 +88,8 @@ class Participant:
         """Everything that only the process knew is gone; what was asked is asked again."""
         claimed = [self.plans[assignment] for assignment in self.claims]
         self.close()
-        for kept in (self.plans, self.begun, self.attempts, self.claims):
-            kept.clear()
+        for memory in (self.plans, self.begun, self.attempts, self.claims):
+            memory.clear()
         self._open()
         for plan in claimed:
             self.notebook.publish_run(plan, abandoned("the daemon ended while it was in hand"), self.now_ms)
@@ -201,9 +201,9 @@ class Participant:
             self.jobs.put_back(ready, self.now_ms)
             self.take(JobReady(None))
         if tasks is not None:
-            found = self.world.wait(self.jobs.find(self.world.task_digest, self.now_ms, in_hand=in_hand))
-            if found is not None:
-                self.take(JobReady(*found))
+            job = self.world.wait(self.jobs.find(self.world.task_digest, self.now_ms, in_hand=in_hand))
+            if job is not None:
+                self.take(JobReady(*job))
         self.reveals.work(self.now_ms)
 
     def _verified(self, worker, assignment, check):
@@ -215,14 +215,16 @@ class Participant:
     def _measured(self, check):
         worse = GAIN if self.slanders else 0
         value = self.world.value(check.source_digest) + worse
-        found = Verified(verdict="pass", device="cpu", duration_ms=CHECK_MS)
+        verified = Verified(verdict="pass", device="cpu", duration_ms=CHECK_MS)
         if check.stage != REPLICATE:
-            return msgspec.structs.replace(found, value=value)
+            return msgspec.structs.replace(verified, value=value)
         parent = self.log.records.get(self.log.records.get(check.run).body.parent).body
         above = self.world.value(parent.source_digest)
         noise = [seed % 1000 * 1e-7 for seed in check.seeds]
         return msgspec.structs.replace(
-            found, values=[value + one for one in noise], parent_values=[above - one for one in noise]
+            verified,
+            values=[value + deviation for deviation in noise],
+            parent_values=[above - deviation for deviation in noise],
         )
 
     async def run(self, work):

@@ -44,8 +44,8 @@ class Racer(Participant):
             source = self.chance.choice(self.world.ideas)
             if not known_as(self.log, task, source_digest(source), now_ms, me=self.notebook.author):
                 return self._plan(source, parent=leading)
-        known = recall(self.log, self.notebook.blobs, task, now_ms, me=self.notebook.author)
-        made = propose(*known, worker=self.notebook.author.hex(), counter=attempt)
+        recalled = recall(self.log, self.notebook.blobs, task, now_ms, me=self.notebook.author)
+        made = propose(*recalled, worker=self.notebook.author.hex(), counter=attempt)
         return self._plan(made.source, replicate=made.replicate, parent=made.parent, genome=dict(made.genome))
 
     def _plan(self, source, **more):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.log.log import Log
-from tests.sim.network import Simulation, kept
+from tests.sim.network import Simulation, quota
 from tests.sim.node import NETWORK
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -31,7 +31,7 @@ def simulate(seed, template):
             union = simulation.union()
             rounds = simulation.repair(ROUNDS)
             assert rounds <= ROUNDS, f"seed {seed} is not equal after {ROUNDS} rounds"
-            assert simulation.union() == kept(union)
+            assert simulation.union() == quota(union)
             forks = len(simulation.nodes[0].log.devices.forks())
             return rounds, len(union), forks, sum(node.refused_to_fork for node in simulation.nodes)
         finally:

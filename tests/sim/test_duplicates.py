@@ -48,23 +48,23 @@ def race(seed, minutes, *, cut=None, **how):
 
 
 def rates(name, seeds, minutes, **how):
-    found = Rates(*map(sum, zip(*(race(seed, minutes, **how) for seed in seeds), strict=True)))
-    print(f"{name}: {found}")
-    return found
+    counts = Rates(*map(sum, zip(*(race(seed, minutes, **how) for seed in seeds), strict=True)))
+    print(f"{name}: {counts}")
+    return counts
 
 
 @pytest.mark.slow
 def test_models_that_think_of_the_same_ten_ideas_seldom_run_one_twice():
-    found = rates("models", range(2), 2, ideas=IDEAS, thinking_ms=(2000, 3000))
-    assert found.ideas >= 15
-    assert found.ideas_twice <= MOST * found.ideas
+    counts = rates("models", range(2), 2, ideas=IDEAS, thinking_ms=(2000, 3000))
+    assert counts.ideas >= 15
+    assert counts.ideas_twice <= MOST * counts.ideas
 
 
 @pytest.mark.slow
 def test_searches_that_start_at_once_seldom_run_the_same():
-    found = rates("search", range(2), 2)
-    assert found.runs >= 30
-    assert found.twice <= MOST * found.runs
+    counts = rates("search", range(2), 2)
+    assert counts.runs >= 30
+    assert counts.twice <= MOST * counts.runs
 
 
 CASES = {
@@ -81,7 +81,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_few_duplicates(name):
     minutes, how = CASES[name]
-    found = rates(name, range(100, 102), minutes, **how)
-    assert found.twice <= MOST * found.runs
+    counts = rates(name, range(100, 102), minutes, **how)
+    assert counts.twice <= MOST * counts.runs
     if "cut" not in how:
-        assert found.ideas_twice <= MOST * found.ideas
+        assert counts.ideas_twice <= MOST * counts.ideas

@@ -25,7 +25,7 @@ def story(seed, *, hours=2):
                 assert other == first, f"seed {seed}: nodes that hold the same say different things"
             states = world.states()
             assert not BELIEVED & set(states["cheating"]), f"seed {seed}: a lie passed"
-            return {who: Counter(found) for who, found in states.items()}, first["tables"]
+            return {who: Counter(run_states) for who, run_states in states.items()}, first["tables"]
         finally:
             world.close()
 

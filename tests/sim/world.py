@@ -103,8 +103,8 @@ class World:
 
     def best_of(self, node):
         """What a participant builds on."""
-        found = preferred(node.log, self.task_digest, trust_context(node.log, node.notebook.author))
-        return found.row.first if found else None
+        preference = preferred(node.log, self.task_digest, trust_context(node.log, node.notebook.author))
+        return preference.row.first if preference else None
 
     def reachable(self, node):
         return [other for other in self.nodes if other is not node and self._is_reached(node, other)]
@@ -158,12 +158,12 @@ class World:
     def states(self):
         """The runs of honest and of cheating participants by state, as the first node has them."""
         log = self.nodes[0].log
-        found = {"honest": [], "cheating": []}
+        run_states = {"honest": [], "cheating": []}
         for node in self.nodes:
             for record in log.records.newest(kind="run", author=node.notebook.author, limit=1000):
                 if record.body.value is not None:
-                    found["cheating" if node.cheats else "honest"].append(RunState(state_of(log, record.id)))
-        return found
+                    run_states["cheating" if node.cheats else "honest"].append(RunState(state_of(log, record.id)))
+        return run_states
 
     def close(self):
         for node in self.nodes:
@@ -172,9 +172,9 @@ class World:
     def _told(self, log):
         settle(log, seconds=60)
         runs = log.records.newest(kind="run", limit=10_000)
-        here = trust_context(log)
+        trust = trust_context(log)
         return {
-            "board": board(log, self.task_digest, here, limit=50),
+            "board": board(log, self.task_digest, trust, limit=50),
             "leaderboard": leaderboard(log, self.task_digest),
             "judgements": {run.id: judgement(log, run.id) for run in runs},
             "claims": log.claims.open(self.task_digest, now_ms=self.now_ms),
@@ -186,8 +186,8 @@ class World:
     def _held(self):
         return [{record_id for _, record_id in node.log.records.iter_keys()} for node in self.nodes]
 
-    def _is_reached(self, one, other):
-        return self._sides[one.number] == self._sides[other.number]
+    def _is_reached(self, node, other):
+        return self._sides[node.number] == self._sides[other.number]
 
     def _hear(self, sender, node, pair):
         if self._is_reached(sender, node):

@@ -58,7 +58,7 @@ def hello(since_ms: int = 0, count: int = 0) -> bytes:
 
 def hellos() -> list[dict[str, object]]:
     good = hello()
-    given = [
+    cases = [
         ("nothing", good, True),
         ("the largest numbers", hello(MOST, MOST), True),
         ("since too large", hello(MOST + 1), False),
@@ -69,7 +69,7 @@ def hellos() -> list[dict[str, object]]:
         ("a byte too many", good + b"\0", False),
         ("too short", good[:-1], False),
     ]
-    return [{"name": name, "payload": payload.hex(), "accepted": accepted} for name, payload, accepted in given]
+    return [{"name": name, "payload": payload.hex(), "accepted": accepted} for name, payload, accepted in cases]
 
 
 def splits() -> list[dict[str, object]]:
@@ -111,7 +111,7 @@ def blobs() -> dict[str, object]:
 
 def greeting() -> dict[str, object]:
     device = key(1)
-    said = Greeting(
+    message = Greeting(
         agent="tea/1",
         network=DEFAULT_NETWORK.id,
         time_ms=NOW_MS,
@@ -124,7 +124,7 @@ def greeting() -> dict[str, object]:
         "network": DEFAULT_NETWORK.id.hex(),
         "device_key": device.public.hex(),
         "signed": device_statement(DEFAULT_NETWORK.id, PEER).hex(),
-        "frame": encode_greeting(said).hex(),
+        "frame": encode_greeting(message).hex(),
     }
 
 

@@ -40,7 +40,7 @@ def retentions(folder: Path) -> dict[str, object]:
     for number, case in enumerate(retention.cases()):
         with Log.open(folder / f"{number}.sqlite", case.network, trust=case.trust) as log:
             log.writer.ingest(pairs(case.records), now_ms=NOW_MS + 10**9)
-            kept = {record_id for _, record_id in log.records.iter_keys()}
+            retained = {record_id for _, record_id in log.records.iter_keys()}
         records = [
             {
                 "record": record.raw.hex(),
@@ -49,7 +49,7 @@ def retentions(folder: Path) -> dict[str, object]:
                 "time": record.time,
                 "seq": record.seq,
                 "id": record.id.hex(),
-                "kept": record.id in kept,
+                "kept": record.id in retained,
             }
             for record in case.records
         ]

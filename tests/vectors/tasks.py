@@ -35,11 +35,13 @@ def task(budget: Budget, evaluation: Evaluation | None = None, recipe: Recipe = 
 
 
 def everything() -> dict[str, object]:
-    asked = Evaluation(text="text.bin", vocabulary=128, length=256, values=1000, tolerance=1.0, fresh=True, world=True)
+    evaluation = Evaluation(
+        text="text.bin", vocabulary=128, length=256, values=1000, tolerance=1.0, fresh=True, world=True
+    )
     built = Recipe(command="./bench", build="g++ -o bench bench.cpp", edit=tuple(FILES))
     tasks = [
         task(Budget(unit="seconds", amount=300.0)),
-        task(Budget(unit="work", amount=2.0**40), asked),
+        task(Budget(unit="work", amount=2.0**40), evaluation),
         task(Budget(unit="seconds", amount=300.0), recipe=built),
     ]
     program = join_files(FILES)

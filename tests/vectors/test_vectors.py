@@ -59,14 +59,14 @@ def test_retention(case: dict[str, Any], tmp_path: Path) -> None:
 
     They come twice: what went before its author was named comes back.
     """
-    kept = {record["id"] for record in case["records"] if record["kept"]}
-    assert kept == kept_of(case)
+    retained = {record["id"] for record in case["records"] if record["kept"]}
+    assert retained == kept_of(case)
     network = Network(name=case["network"], **case["constants"])
     with Log.open(tmp_path / "log.sqlite", network, trust=trust_of(case)) as log:
         for record in [*reversed(case["records"]), *case["records"]]:
             pair = bytes.fromhex(record["record"]), bytes.fromhex(record["signature"])
             log.writer.ingest([pair], now_ms=NOW_MS + 10**9)
-        assert {record_id.hex() for _, record_id in log.records.iter_keys()} == kept
+        assert {record_id.hex() for _, record_id in log.records.iter_keys()} == retained
 
 
 def trust_of(case: dict[str, Any]) -> Trust:
@@ -76,23 +76,23 @@ def trust_of(case: dict[str, Any]) -> Trust:
 
 def kept_of(case: dict[str, Any]) -> set[str]:
     constants = STORED["networks"]["usual"] | case["constants"]
-    records = sorted(case["records"], key=lambda one: (one["seq"], one["id"]))
+    records = sorted(case["records"], key=lambda record: (record["seq"], record["id"]))
     for limit, bucket in [
-        ("per_day_seq", lambda one: (one["author"], one["time"] // DAY_MS, one["seq"])),
-        ("per_day", lambda one: (one["author"], one["time"] // DAY_MS)),
-        ("per_author", lambda one: one["author"]),
+        ("per_day_seq", lambda record: (record["author"], record["time"] // DAY_MS, record["seq"])),
+        ("per_day", lambda record: (record["author"], record["time"] // DAY_MS)),
+        ("per_author", lambda record: record["author"]),
     ]:
         taken: Counter[object] = Counter()
         left = []
-        for one in records:
-            taken[bucket(one)] += 1
-            if taken[bucket(one)] <= constants[limit]:
-                left.append(one)
+        for record in records:
+            taken[bucket(record)] += 1
+            if taken[bucket(record)] <= constants[limit]:
+                left.append(record)
         records = left
     named = named_by(case)
-    crowd = sorted((one for one in records if one["author"] not in named), key=place)
+    crowd = sorted((record for record in records if record["author"] not in named), key=place)
     most = constants["unattested"] if named else len(crowd)
-    return {one["id"] for one in [*(one for one in records if one["author"] in named), *crowd[:most]]}
+    return {record["id"] for record in [*(record for record in records if record["author"] in named), *crowd[:most]]}
 
 
 def place(record: dict[str, Any]) -> tuple[int, bytes, int, str]:
@@ -102,7 +102,9 @@ def place(record: dict[str, Any]) -> tuple[int, bytes, int, str]:
 
 
 def named_by(case: dict[str, Any]) -> set[str]:
-    bodies: list[tuple[str, Any]] = [(one["author"], decode(bytes.fromhex(one["record"]))) for one in case["records"]]
+    bodies: list[tuple[str, Any]] = [
+        (record["author"], decode(bytes.fromhex(record["record"]))) for record in case["records"]
+    ]
     devices = [
         (author, record["body"]["device"].hex())
         for author, record in bodies
@@ -142,9 +144,9 @@ def test_task_definitions() -> None:
     program = stored["program"]
     assert join_files(program["files"]) == program["source"]
     assert source_digest(program["source"]).hex() == program["digest"]
-    for one in stored["tasks"]:
-        raw = bytes.fromhex(one["definition"])
-        assert hashlib.sha256(raw).hexdigest() == one["digest"]
+    for stored_task in stored["tasks"]:
+        raw = bytes.fromhex(stored_task["definition"])
+        assert hashlib.sha256(raw).hexdigest() == stored_task["digest"]
         definition: Any = decode(raw)
         assert all(f"| `{name}` |" in SPECIFICATION for name in definition)
         assert type(definition["budget"]["amount"]) is type(definition["limits"]["seconds"]) is float
@@ -198,11 +200,11 @@ def test_hellos(hello: dict[str, Any]) -> None:
 
 def test_the_greeting_proves_its_device() -> None:
     stored = STORED["exchange"]["greeting"]
-    said = decode_greeting(bytes.fromhex(stored["frame"]))
-    assert said is not None
+    message = decode_greeting(bytes.fromhex(stored["frame"]))
+    assert message is not None
     network = bytes.fromhex(stored["network"])
-    assert proven_device(said, network, stored["peer"]).hex() == stored["device_key"]
-    assert proven_device(said, network, stored["peer"][:-1] + "M") == b""
+    assert proven_device(message, network, stored["peer"]).hex() == stored["device_key"]
+    assert proven_device(message, network, stored["peer"][:-1] + "M") == b""
 
 
 def test_what_a_token_signs_for_a_join() -> None:
@@ -249,10 +251,10 @@ def test_blob_answers(size: str, tmp_path: Path) -> None:
     async def source(_: str, name: bytes, first: int, length: int) -> bytes | None:
         return await trio.to_thread.run_sync(lambda: asyncio.run(serve_part(blobs, name, first, length)))
 
-    for asked in stored["requests"]:
-        stream = Stream(bytes.fromhex(asked["request"]))
+    for exchange in stored["requests"]:
+        stream = Stream(bytes.fromhex(exchange["request"]))
         trio.run(BlobServer(source).serve, stream)
-        assert stream.answer == asked["answer"]
+        assert stream.answer == exchange["answer"]
 
 
 class Stream:
