@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         make_default_trajectory_buffer,
     )
     from autoresearch.services.data.replay_buffer import ReplayBuffer
-    from autoresearch.services.data.rlds import write_rlds
     from autoresearch.services.data.rows import DataShape
     from autoresearch.services.data.sampler import FutureSampler, LatestSampler, Sampler, SequenceSampler
     from autoresearch.services.data.tfds import (
@@ -89,7 +88,6 @@ __all__ = [
     "read_episodes",
     "reserved",
     "running_services",
-    "write_rlds",
 ]
 _CHAPTERS = {
     "action": (
@@ -110,7 +108,6 @@ _CHAPTERS = {
         "read_episodes",
     ),
     "data.replay_buffer": ("ReplayBuffer",),
-    "data.rlds": ("write_rlds",),
     "data.rows": ("DataShape",),
     "data.sampler": (
         "FutureSampler",

@@ -13,9 +13,9 @@ from pathlib import Path
 import google_crc32c
 import numpy as np
 import pytest
+from autoresearch_datasets.rlds import write_rlds
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.services.data.rlds import write_rlds
 from autoresearch.services.data.tfds import Episode
 
 # Names a Python that has tensorflow-datasets, where this one has not.
