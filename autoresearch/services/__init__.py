@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from autoresearch.services.action import ActionClient, ActionConfig, ActionServer
     from autoresearch.services.data.data_store import DataStoreBase, QueuedDataStore, SamplesPerInsert
+    from autoresearch.services.data.datasets import write_dataset
     from autoresearch.services.data.jaxrl_data_store import (
         ReplayBufferDataStore,
         TrajectoryBufferDataStore,
@@ -88,6 +89,7 @@ __all__ = [
     "read_episodes",
     "reserved",
     "running_services",
+    "write_dataset",
 ]
 _CHAPTERS = {
     "action": (
@@ -108,6 +110,7 @@ _CHAPTERS = {
         "read_episodes",
     ),
     "data.replay_buffer": ("ReplayBuffer",),
+    "data.datasets": ("write_dataset",),
     "data.rows": ("DataShape",),
     "data.sampler": (
         "FutureSampler",
