@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 
-from autoresearch.errors import NotFound, Refused
+from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.text import one_line
 
-EXPORTS = "autoresearch.exports"
-GROUPS = (EXPORTS,)
+DATASETS, EXPORTS = "autoresearch.datasets", "autoresearch.exports"
+GROUPS = (DATASETS, EXPORTS)
 ANEW = "install its package anew"
 
 
@@ -22,7 +24,7 @@ def load_extension(group: str, name: str) -> object:
 
     Raises:
         NotFound: no package registers it.
-        Refused: it can't be imported.
+        AutoresearchError: it can't be imported; with its own sentence, where it raises one (a package is missing).
     """
     point = next((point for point in entry_points(group=group) if point.name == name), None)
     if point is None:
@@ -30,7 +32,21 @@ def load_extension(group: str, name: str) -> object:
         raise NotFound(f"no installed package registers {one_line(name, 40)} in {group}", hint=f"there are: {names}")
     try:
         loaded: object = point.load()
+    except AutoresearchError:  # it says what it lacks
+        raise
     except (Exception, SystemExit) as error:
         sentence = f"the extension {name} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
         raise Refused(one_line(sentence, 300), hint=f"{ANEW}, or remove it") from error
     return loaded
+
+
+@contextmanager
+def guard_extension(name: str) -> Iterator[None]:
+    """What an extension does: an error by mistake is raised as Refused with its name, this program's own as it is."""
+    try:
+        yield
+    except AutoresearchError:
+        raise
+    except Exception as error:
+        sentence = one_line(f"the extension {name} failed: {type(error).__name__}: {error}", 300)
+        raise Refused(sentence, hint=f"{ANEW}, or choose another") from error

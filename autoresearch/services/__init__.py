@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from autoresearch.services.action import ActionClient, ActionConfig, ActionServer
     from autoresearch.services.data.data_store import DataStoreBase, QueuedDataStore, SamplesPerInsert
+    from autoresearch.services.data.datasets import write_dataset
     from autoresearch.services.data.jaxrl_data_store import (
         ReplayBufferDataStore,
         TrajectoryBufferDataStore,
         make_default_trajectory_buffer,
     )
     from autoresearch.services.data.replay_buffer import ReplayBuffer
-    from autoresearch.services.data.rlds import write_rlds
     from autoresearch.services.data.rows import DataShape
     from autoresearch.services.data.sampler import FutureSampler, LatestSampler, Sampler, SequenceSampler
     from autoresearch.services.data.tfds import (
@@ -89,7 +89,7 @@ __all__ = [
     "read_episodes",
     "reserved",
     "running_services",
-    "write_rlds",
+    "write_dataset",
 ]
 _CHAPTERS = {
     "action": (
@@ -110,7 +110,7 @@ _CHAPTERS = {
         "read_episodes",
     ),
     "data.replay_buffer": ("ReplayBuffer",),
-    "data.rlds": ("write_rlds",),
+    "data.datasets": ("write_dataset",),
     "data.rows": ("DataShape",),
     "data.sampler": (
         "FutureSampler",

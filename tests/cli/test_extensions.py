@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from autoresearch.extensions import GROUPS
+from autoresearch.extensions import EXPORTS, GROUPS
 from tests.cli.conftest import Cli
+from tests.extension_packages import groups, install, install_example
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/reference/extending.md"
 pytestmark = pytest.mark.usefixtures("filled")
-
-
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, points: str) -> None:
-    """Make a package as pip leaves it, in a folder of the path."""
-    (folder / "my_package.py").write_text(module)
-    metadata = folder / "my_package-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(points)
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.delitem(sys.modules, "my_package", raising=False)
 
 
 @pytest.fixture
@@ -37,16 +23,13 @@ def packages(tmp_path: Path) -> Path:
 
 
 def test_the_page_lists_the_groups_of_the_code() -> None:
-    assert tuple(re.findall(r"^## `(.+)`$", PAGE.read_text(), re.MULTILINE)) == GROUPS
+    assert groups() == GROUPS
 
 
 def test_the_export_of_the_page_works(
     cli: Cli, tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = re.findall(r"```python\n(from .+?)```", PAGE.read_text(), re.DOTALL)[0]
-    toml = tomllib.loads(re.findall(r"```toml\n(.+?)```", PAGE.read_text(), re.DOTALL)[0])
-    ((group, points),) = toml["project"]["entry-points"].items()
-    install(packages, monkeypatch, module, f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in points.items()))
+    install_example(packages, monkeypatch, EXPORTS)
     written = cli("run", "export", "--format", "ids", "-o", str(tmp_path / "out"), "--json")
     assert written.exit_code == 0, written.output
     assert json.loads(written.stdout)["runs"] == len((tmp_path / "out").read_text().splitlines()) > 0

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.services.data.rlds import write_rlds
-from autoresearch.services.data.tfds import Episode
+from autoresearch.services import Episode, write_dataset
 
 # Names a Python that has tensorflow-datasets, where this one has not.
 PYTHON = os.environ.get("TFDS_PYTHON", sys.executable)
@@ -72,7 +71,7 @@ def records(data: bytes) -> Iterator[bytes]:
 
 
 def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
-    made = write_rlds([episode(3), episode(5, terminal=False)], tmp_path, "seen")
+    made = write_dataset("rlds", [episode(3), episode(5, terminal=False)], tmp_path, "seen")
     assert made == tmp_path / "seen/1.0.0"
     assert sorted(each.name for each in made.iterdir()) == [
         "dataset_info.json",
@@ -115,15 +114,15 @@ def test_what_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
     other = episode(3)
     other.steps["reward"] = np.zeros((3, 2), np.float32)
     with pytest.raises(UsageError, match="reward of episode 1 is not as in the one before"):
-        write_rlds([episode(3), other], tmp_path)
+        write_dataset("rlds", [episode(3), other], tmp_path)
     with pytest.raises(UsageError, match="no episodes"):
-        write_rlds([], tmp_path)
+        write_dataset("rlds", [], tmp_path)
     with pytest.raises(UsageError, match="name of a data set"):
-        write_rlds([episode(3)], tmp_path, "../x")
-    assert list((tmp_path / "episodes").iterdir()) == []
-    write_rlds([episode(3)], tmp_path)
+        write_dataset("rlds", [episode(3)], tmp_path, "../x")
+    assert list(tmp_path.iterdir()) == []
+    write_dataset("rlds", [episode(3)], tmp_path)
     with pytest.raises(Refused, match="exists already"):
-        write_rlds([episode(3)], tmp_path)
+        write_dataset("rlds", [episode(3)], tmp_path)
 
 
 READ = """
@@ -154,7 +153,7 @@ print(json.dumps([
 @pytest.mark.skipif(not HAS_TFDS, reason="there is no tensorflow-datasets")
 def test_tensorflow_datasets_reads_what_was_written(tmp_path: Path) -> None:
     written = [episode(3), episode(5, terminal=False)]
-    made = write_rlds(written, tmp_path)
+    made = write_dataset("rlds", written, tmp_path)
     done = subprocess.run([PYTHON, "-c", READ, str(made)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     episodes = json.loads(done.stdout.splitlines()[-1])

@@ -30,7 +30,7 @@ from autoresearch.ask.runs.rows import path_answer, run_context_answer, runners_
 from autoresearch.ask.show import show_answer
 from autoresearch.beneath import write_beneath
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
-from autoresearch.extensions import ANEW, EXPORTS, load_extension
+from autoresearch.extensions import ANEW, EXPORTS, guard_extension, load_extension
 from autoresearch.face.exports.git import Exported, export_task
 from autoresearch.face.exports.git_repository import exported_task, open_repository
 from autoresearch.face.exports.result import ExportResult
@@ -42,7 +42,7 @@ from autoresearch.paths import typed_path
 from autoresearch.project.exchange.fetching import components_of_run
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.task.folders import is_taken
-from autoresearch.text import MAXIMIZE, counted, one_line
+from autoresearch.text import MAXIMIZE, counted
 from autoresearch_cli import home
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
@@ -150,19 +150,15 @@ def export_with(form: str, name: str, task: str, *, hidden: bool, json: bool) ->
             digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
             all_tasks = (task_of(desk.log, digest) for digest in digests)
             tasks = [desk.task(task)] if task else [each for each in all_tasks if each]
-            written = write(desk, tasks, beside / "new", place) if callable(write) else None
+            with guard_extension(form):
+                written = write(desk, tasks, beside / "new", place) if callable(write) else None
         if not isinstance(written, ExportResult):
             raise Refused(f"the extension {form} says nothing of what it wrote", hint=ANEW)
         if place.is_file() and (beside / "new").is_dir():
             raise Refused(f"{place} is a file", hint="give a new folder")
         (beside / "new").replace(place)
-    except AutoresearchError:
-        raise
     except OSError as error:
         raise UsageError(f"{place} can't be written: {error.strerror}", hint="check the folder") from error
-    except Exception as error:  # code of others may raise anything
-        sentence = one_line(f"the extension {form} failed: {type(error).__name__}: {error}", 300)
-        raise Refused(sentence, hint=f"{ANEW}, or choose another format") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     if json:

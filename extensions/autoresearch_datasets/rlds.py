@@ -1,6 +1,6 @@
 """Episodes as a data set of TensorFlow Datasets, in the layout of RLDS, written without TensorFlow.
 
-A folder NAME/1.0.0 holds features.json, dataset_info.json and a TFRecord file: each episode is a ``tf.train.Example``
+A folder 1.0.0 holds features.json, dataset_info.json and a TFRecord file: each episode is a ``tf.train.Example``
 that has every column of its steps, one step behind the other.
 https://www.tensorflow.org/datasets/external_tfrecord, https://www.tensorflow.org/tutorials/load_data/tfrecord
 """
@@ -8,21 +8,22 @@ https://www.tensorflow.org/datasets/external_tfrecord, https://www.tensorflow.or
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import struct
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autoresearch.errors import CannotRunHere, Refused, UsageError, install_command
+from autoresearch.errors import CannotRunHere, UsageError, install_command
 from autoresearch.services.data.rows import Array, Key, flat, key_name, nested
-from autoresearch.services.data.tfds import Episode, read_episodes
+from autoresearch.services.data.tfds import Episode
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+try:
+    import google_crc32c
+except ModuleNotFoundError as error:
+    raise CannotRunHere("data sets of RLDS need google-crc32c", hint=install_command("rlds")) from error
+
 _VERSION, _SPLIT = "1.0.0", "train"
 _FILE = f"{{}}-{_SPLIT}.tfrecord-00000-of-00001"
 _FEATURES = "tensorflow_datasets.core.features"
@@ -33,39 +34,16 @@ _FLOATS, _INTEGERS = 2, 3
 Specification = dict[Key, tuple[str, tuple[int, ...]]]
 
 
-def write_rlds(episodes: str | Path | Iterable[Episode], folder: str | Path, name: str = "episodes") -> Path:
-    """Write episodes, or those of a folder of ``EpisodeWriter``, as a data set that TensorFlow Datasets opens.
+def write_rlds(episodes: Iterable[Episode], place: Path, name: str) -> Path:
+    """Write episodes into the new folder ``place``; returns that of the version, for ``builder_from_directory``.
 
-    ``tensorflow_datasets.builder_from_directory(path)`` reads it, with the episodes as its split ``train``. Real
-    numbers are kept with 32 bits, as TensorFlow Datasets does. Needs google-crc32c, which the extra ``rlds`` brings.
-
-    Returns:
-        The folder of the data set, ``folder``/``name``/1.0.0.
+    The episodes are the split ``train``. Real numbers are kept with 32 bits, as TensorFlow Datasets does.
 
     Raises:
-        NotFound: the folder holds no episodes.
-        UsageError: a file is no episode, two episodes differ in shapes, or the name is none that TensorFlow Datasets
-            takes (lower case, digits and ``_``).
-        Refused: there is such a data set.
-        CannotRunHere: google-crc32c is not installed.
+        UsageError: there are no episodes, or two differ in shapes.
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"“{name[:80]}” can't be the name of a data set", hint="lower case, digits and _")
-    target = Path(folder) / name / _VERSION
-    if target.exists():
-        raise Refused(f"{target} exists already", hint="give another name")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(dir=target.parent, prefix=".new."))
-    try:
-        _write(read_episodes(episodes) if isinstance(episodes, str | Path) else episodes, fresh, name)
-        fresh.chmod(0o755)
-        fresh.replace(target)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    return target
-
-
-def _write(episodes: Iterable[Episode], folder: Path, name: str) -> None:
+    folder = place / _VERSION
+    folder.mkdir(parents=True)
     specification: Specification | None = None
     count = size = 0
     with (folder / _FILE.format(name)).open("wb") as out:
@@ -86,6 +64,7 @@ def _write(episodes: Iterable[Episode], folder: Path, name: str) -> None:
     split["filepathTemplate"] = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
     about = {"name": name, "version": _VERSION, "fileFormat": "tfrecord", "splits": [split]}
     (folder / "dataset_info.json").write_text(json.dumps(about, indent=1))
+    return folder
 
 
 def _features(specification: Specification) -> dict[str, object]:
@@ -157,9 +136,5 @@ def _record(data: bytes) -> bytes:
 
 
 def _masked(data: bytes) -> bytes:
-    try:
-        import google_crc32c
-    except ModuleNotFoundError:
-        raise CannotRunHere("data sets of RLDS need google-crc32c", hint=install_command("rlds")) from None
     crc = google_crc32c.value(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
