@@ -13,6 +13,7 @@ from autoresearch.ask import node_acts as _node_acts  # noqa: F401
 from autoresearch.ask import questions as _questions  # noqa: F401
 from autoresearch.ask.acts import suggesting as _suggesting  # noqa: F401
 from autoresearch.ask.acts import varying as _varying  # noqa: F401
+from autoresearch.face.exports import git as _git  # noqa: F401
 from autoresearch.log.standing.answers import (
     Answer,
     BlobView,

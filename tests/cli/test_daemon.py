@@ -16,11 +16,12 @@ import httpx
 import msgspec
 import psutil
 import pytest
-from autoresearch_cli.models import DemoAnswer, DownAnswer, GitExportAnswer, OpenAnswer, UpAnswer
+from autoresearch_cli.models import DemoAnswer, DownAnswer, OpenAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
 
 from autoresearch.ask.node import Event, StatusAnswer
 from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
+from autoresearch.face.exports.git import GitExportAnswer
 from autoresearch.paths import Paths
 from autoresearch.task.folders import pin_baseline
 from tests.cli.conftest import Process
