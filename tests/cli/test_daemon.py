@@ -18,10 +18,10 @@ import psutil
 import pytest
 from autoresearch_cli.models import DemoAnswer, DownAnswer, OpenAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
+from autoresearch_exports.git import GitExportAnswer
 
 from autoresearch.ask.node import Event, StatusAnswer
 from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
-from autoresearch.face.exports.git import GitExportAnswer
 from autoresearch.paths import Paths
 from autoresearch.task.folders import pin_baseline
 from tests.cli.conftest import Process

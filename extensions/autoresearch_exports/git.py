@@ -19,21 +19,6 @@ import msgspec
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.people.claims import published_task
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.face.exports.git_commits import Files, blob_id, mailmap, note, parents_first, run_commit, task_commit
-from autoresearch.face.exports.git_repository import (
-    BRANCHES,
-    MAILMAP,
-    MAIN,
-    NOTES,
-    ROOT,
-    RUNS,
-    TARGET,
-    Import,
-    Repository,
-    Stream,
-    exported_task,
-    open_repository,
-)
 from autoresearch.face.exports.result import UpdateResult
 from autoresearch.judging.statistics import margin
 from autoresearch.log.blobs import BlobStore
@@ -51,6 +36,21 @@ from autoresearch.task.folders import manifest_text
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.program import source_digest
 from autoresearch.text import counted
+from autoresearch_exports.git_commits import Files, blob_id, mailmap, note, parents_first, run_commit, task_commit
+from autoresearch_exports.git_repository import (
+    BRANCHES,
+    MAILMAP,
+    MAIN,
+    NOTES,
+    ROOT,
+    RUNS,
+    TARGET,
+    Import,
+    Repository,
+    Stream,
+    exported_task,
+    open_repository,
+)
 
 # So many of the best programs may have a branch.
 BEST = 10
