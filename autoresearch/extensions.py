@@ -47,6 +47,6 @@ def guard_extension(name: str) -> Iterator[None]:
         yield
     except AutoresearchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sentence = one_line(f"the extension {name} failed: {type(error).__name__}: {error}", 300)
         raise Refused(sentence, hint=f"{ANEW}, or choose another") from error

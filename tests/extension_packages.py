@@ -29,10 +29,10 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, module: str, points: 
     monkeypatch.delitem(sys.modules, "my_package", raising=False)
 
 
-def install_example(folder: Path, monkeypatch: pytest.MonkeyPatch, group: str) -> None:
-    """Make the package that the page shows for a group."""
+def install_example(folder: Path, monkeypatch: pytest.MonkeyPatch, group: str, number: int = 0) -> None:
+    """Make a package that the page shows for a group: the first one, or that with this number."""
     (chapter,) = re.findall(rf"^## `{re.escape(group)}`\n(.+?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    module = re.findall(r"```python\n((?:from|import) .+?)```", chapter, re.DOTALL)[0]
-    toml = tomllib.loads(re.findall(r"```toml\n(.+?)```", chapter, re.DOTALL)[0])
+    module = re.findall(r"```python\n((?:from|import) .+?)```", chapter, re.DOTALL)[number]
+    toml = tomllib.loads(re.findall(r"```toml\n(.+?)```", chapter, re.DOTALL)[number])
     points = toml["project"]["entry-points"][group]
     install(folder, monkeypatch, module, f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in points.items()))

@@ -419,24 +419,6 @@ class HtmlExportAnswer(Answer, frozen=True, kw_only=True):
     runs: int
 
 
-class GitExportAnswer(Answer, frozen=True, kw_only=True):
-    """The runs of a task are in a git repository: ``runs`` together, ``commits`` of them new.
-
-    ``missing`` runs are left out because their source is not here, ``waiting`` ones because a run before them is left
-    out. ``main`` is the run at the end of the branch main. ``kept``: why that branch was not moved there.
-    """
-
-    schema: str = "autoresearch.git_export/1"
-    folder: str
-    task: str
-    runs: int
-    commits: int
-    missing: int
-    waiting: int
-    main: str | None
-    refusal: str = msgspec.field(name="kept")
-
-
 class BundleImportAnswer(Answer, frozen=True, kw_only=True):
     """What became of a bundle's records: ``early`` ones are ahead of the clock here and may be imported again later.
 

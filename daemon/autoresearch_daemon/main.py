@@ -16,12 +16,12 @@ from autoresearch.paths import NETWORK_VARIABLE, Paths
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Api, Settings, load_settings
 from autoresearch.text import sanitised
+from autoresearch.trust.mailer import PASSWORD_VARIABLE
 from autoresearch.version import __version__
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve
 from autoresearch_daemon.events import set_up_logging
 from autoresearch_daemon.handlers import ApiHandlers
-from autoresearch_daemon.mail.mailer import PASSWORD_VARIABLE
 from autoresearch_daemon.node import Node
 from autoresearch_daemon.systemd import ServiceManager
 

@@ -26,9 +26,9 @@ from autoresearch.link import backoff
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.settings import Notify
 from autoresearch.text import clock, counted, one_line
+from autoresearch.trust.mailer import MailServer, MaybeSent, NoSuchMailbox, NotSent
 from autoresearch.words import CALLING_REASONS, RESTING, Part
 from autoresearch_daemon.events import Events, now_ms
-from autoresearch_daemon.mail.mailer import MailServer, MaybeSent, NoSuchMailbox, NotSent
 from autoresearch_daemon.owner.idle import session_bus
 
 SECONDS = 10.0

@@ -15,12 +15,12 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.record.record import Record
 from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.settings import Settings
+from autoresearch.trust.mailer import mail_server
 from autoresearch.words import NetworkState, Part, network_reason
 from autoresearch_daemon.core import Core
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.gauges import Gauges
 from autoresearch_daemon.judging import Judging, LeaderWatch
-from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.mail.service import AttestationService
 from autoresearch_daemon.notices import Notices
 from autoresearch_daemon.owner.watch import OwnerWatch

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 from autoresearch_cli import models as _models  # noqa: F401 - its answers are found as subclasses
 from autoresearch_cli.agent import models as _project_models  # noqa: F401
+from autoresearch_exports import git as _git  # noqa: F401
 
 from autoresearch.ask import node_acts as _node_acts  # noqa: F401
 from autoresearch.ask import questions as _questions  # noqa: F401

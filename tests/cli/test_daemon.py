@@ -16,8 +16,9 @@ import httpx
 import msgspec
 import psutil
 import pytest
-from autoresearch_cli.models import DemoAnswer, DownAnswer, GitExportAnswer, OpenAnswer, UpAnswer
+from autoresearch_cli.models import DemoAnswer, DownAnswer, OpenAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
+from autoresearch_exports.git import GitExportAnswer
 
 from autoresearch.ask.node import Event, StatusAnswer
 from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer

@@ -47,6 +47,7 @@ def test_the_export_of_the_page_works(
         "def write_ids(): ...",
         "def write_ids(*_): ...",
         "def write_ids(*_): raise ValueError('\x1b[31mno')",
+        "def write_ids(*_): raise SystemExit(0)",
         "def write_ids(_, __, place, ___): place.touch(); raise KeyError",
         "def write_ids(_, __, place, ___): place.mkdir(); (place / 'half').touch(); return 3",
     ],
@@ -62,6 +63,54 @@ def test_a_broken_export_is_named_and_leaves_nothing(
     assert "\x1b" not in written.output
     assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == []
     assert cli("run", "export", "--format", "csv").exit_code == 0
+
+
+def test_the_export_of_the_page_that_is_brought_up_to_date_works(
+    cli: Cli, tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_example(packages, monkeypatch, EXPORTS, 1)
+    command = ["run", "export", "--format", "list", "-o", str(tmp_path / "out")]
+    written = cli(*command, "--json")
+    assert written.exit_code == 0, written.output
+    assert json.loads(written.stdout) == {"schema": "my_package.list/1", "runs": 6}
+    task, *runs = (tmp_path / "out").read_text().split()
+    assert len(runs) == 6
+    # The place says which task it has.
+    assert cli(*command, "--task", task).output == cli(*command).output == f"6 runs in {tmp_path / 'out'}\n"
+    alone = cli(*command, "--follow")
+    assert (alone.exit_code, "daemon is not running" in alone.output) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        "task = update = 3",
+        "def task(self): ...\n    def update(self): ...",
+        "def task(self, place): return 'abc'\n    def update(self, *_): ...",
+        "def task(self, place): 1 / 0\n    def update(self, *_): ...",
+        "def task(self, place): ...\n    def update(self, *_): ...",
+        "def task(self, place): ...\n    def update(self, *_): raise KeyError('x')",
+        "def task(self, place): ...\n    def update(self, *_): raise SystemExit(0)",
+        "def task(self, place): ...\n    def update(self, *_): return UpdateResult(3j, [], True)",
+        "def task(self, place): ...\n    def update(self, *_): return UpdateResult({}, [3], True)",
+        "def task(self, place): ...\n    def update(self, *_): return UpdateResult({}, 3, True)",
+    ],
+)
+def test_a_broken_export_that_is_brought_up_to_date_is_named(
+    cli: Cli, tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch, methods: str
+) -> None:
+    module = f"from autoresearch.face.exports.result import UpdateResult\nclass List:\n    {methods}\nLIST = List()\n"
+    install(packages, monkeypatch, module, "[autoresearch.exports]\nlist = my_package:LIST\n")
+    written = cli("run", "export", "--format", "list", "-o", str(tmp_path / "out"))
+    assert written.exit_code != 0
+    assert "the extension list" in written.output
+    assert "Traceback" not in written.output
+
+
+@pytest.mark.parametrize("form", ["csv", "sqlite"])
+def test_a_format_that_cannot_be_followed_says_so(cli: Cli, tmp_path: Path, form: str) -> None:
+    written = cli("run", "export", "--format", form, "-o", str(tmp_path / "out"), "--follow")
+    assert (written.exit_code, f"--format {form} can't be followed" in written.output) == (2, True)
 
 
 def test_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:

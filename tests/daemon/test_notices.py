@@ -14,11 +14,11 @@ from aiohttp.test_utils import TestServer
 from autoresearch_daemon import notices as notices_module
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.notices import Notices
 
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.settings import Notify, load_settings
+from autoresearch.trust.mailer import mail_server
 from tests.daemon.net.networks import until
 from tests.daemon.owner.fake_host import FakeDesktop, fake_bus, serve
 from tests.trust.attesting.postoffice import PostOffice, post_office

@@ -18,12 +18,12 @@ from autoresearch_cli.main import app
 from autoresearch_cli.mcp.tools import Tools
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve
+from autoresearch_exports.git_commits import message
 from typer.testing import CliRunner
 
 from autoresearch.ask.client import Client
 from autoresearch.face.columns.column import Columns, Face, visible
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RUN_COLUMNS, program_columns
-from autoresearch.face.exports.git_commits import message
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths

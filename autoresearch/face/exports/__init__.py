@@ -1,1 +1,1 @@
-"""Runs as git commits, as files that MLflow reads, as ``results.tsv``."""
+"""Runs as ``results.tsv``, and the interface of exports that other packages add."""

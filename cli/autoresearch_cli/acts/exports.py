@@ -1,6 +1,6 @@
-"""A task's runs for other programs: a git repository, once or as records come.
+"""A task's runs for other programs: a file, folder or repository of an extension's format, once or as records come.
 
-Also a file or folder of an extension's format; pages that a browser opens without a server.
+Also pages that a browser opens without a server.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import typer
 
@@ -29,60 +29,125 @@ from autoresearch.ask.runs.progress import progress_answer
 from autoresearch.ask.runs.rows import path_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch.ask.show import show_answer
 from autoresearch.beneath import write_beneath
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.extensions import ANEW, EXPORTS, guard_extension, load_extension
-from autoresearch.face.exports.git import Exported, export_task
-from autoresearch.face.exports.git_repository import exported_task, open_repository
-from autoresearch.face.exports.result import ExportResult
+from autoresearch.face.exports.result import ExportResult, UpdatedExport, UpdateResult
 from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query
 from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
 from autoresearch.face.pages.run import board_content, lineage_content, run_content
 from autoresearch.paths import typed_path
 from autoresearch.project.exchange.fetching import components_of_run
-from autoresearch.record.encoding import format_id, parse_id, short_id
+from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.task.folders import is_taken
-from autoresearch.text import MAXIMIZE, counted
+from autoresearch.text import MAXIMIZE, counted, json_text
 from autoresearch_cli import home
 from autoresearch_cli.local_log import open_desk, with_blobs
-from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
+from autoresearch_cli.models import ExportAnswer, HtmlExportAnswer
 from autoresearch_cli.rendering.output import print_json, say
 
 
-def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) -> None:
-    """Write or update the repository and say what is new.
+def export_with(form: str, name: str, task: str, *, hidden: bool, follow: bool, json: bool) -> None:
+    """Have the extension ``form`` write the runs of one task, or of all, to a place.
+
+    ``hidden``: those too that are hidden here. ``follow``: go on as records come; only some formats can.
 
     Raises:
-        Refused: the folder is not the task's repository; or main has to stay where it is, while all else is written.
+        NotFound: there is no such format or task.
+        Refused: there are other files; a part of the place has to stay as it is; or the extension fails.
+        UsageError: it can't be written, or the format can't be followed.
         DaemonNotRunning: none runs that could be followed.
     """
-    folder = typed_path(name).absolute()
-    with open_desk() as desk:
-        # The repository says which task it has.
-        repository_task = exported_task(folder)
-        digest = desk.task(task or (repository_task.hex() if repository_task else "")).digest
+    extension = load_extension(EXPORTS, form)
+    place = typed_path(name).absolute()
+    with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
+        if isinstance(extension, UpdatedExport):
+            _update(_Updating(desk, form, extension, place), task, follow=follow, json=json)
+            return
         if follow:
-            _follow(desk, folder, digest, bare=bare, json=json)
-        export = _update(desk, folder, digest, bare=bare)
-    _tell(folder, digest, export, json=json)
-    if export.refusal and not json:
-        raise export.refusal
-    if export.refusal:  # the document has it already
-        say(f"{export.refusal}\n→ {export.refusal.hint}")
-        raise typer.Exit(export.refusal.exit_status)
+            raise UsageError(f"--format {form} can't be followed", hint="leave out --follow")
+        digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
+        all_tasks = (task_of(desk.log, digest) for digest in digests)
+        tasks = [desk.task(task)] if task else [each for each in all_tasks if each]
+        written = _write(desk, form, extension, tasks, place)
+    if json:
+        print_json(ExportAnswer(file=name, format=form, runs=written.runs))
+        return
+    say(f"{counted(written.runs, 'run')} of {counted(len(tasks), 'task')} written to {place}")
+    for step in written.next_steps:
+        say(f"→ {step}")
+
+
+def _write(desk: Desk, form: str, extension: object, tasks: list[FoundTask], place: Path) -> ExportResult:
+    """Write a file or a new folder. It appears when it is whole; an earlier file is replaced then."""
+    if place.is_dir() and is_taken(place):
+        raise Refused(f"{place} exists already", hint="give a new folder")
+    if not place.parent.is_dir():
+        raise UsageError(f"{place.parent} is no folder", hint="make it, or name another")
+    with _errors_of(form, place):
+        beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+        try:
+            written = extension(desk, tasks, beside / "new", place) if callable(extension) else None
+            if not isinstance(written, ExportResult):
+                raise Refused(f"the extension {form} says nothing of what it wrote", hint=ANEW)
+            if place.is_file() and (beside / "new").is_dir():
+                raise Refused(f"{place} is a file", hint="give a new folder")
+            (beside / "new").replace(place)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    return written
+
+
+@contextmanager
+def _errors_of(form: str, place: Path) -> Iterator[None]:
+    """Name the extension in what it raises, and a place that can't be written."""
+    with guard_extension(form):
+        try:
+            yield
+        except OSError as error:
+            raise UsageError(f"{place} can't be written: {error.strerror}", hint="check the folder") from error
+
+
+class _Updating(NamedTuple):
+    """An export that is brought up to date, and where."""
+
+    desk: Desk
+    form: str
+    extension: UpdatedExport
+    place: Path
+
+    def once(self, task: bytes) -> UpdateResult:
+        """Update the place; blobs that are not here are fetched."""
+        with _errors_of(self.form, self.place):
+            updated = with_blobs(lambda: self.extension.update(self.desk, task, self.place))
+            if not isinstance(updated, UpdateResult):
+                raise Refused(f"the extension {self.form} says nothing of what it wrote", hint=ANEW)
+            json_text(updated.answer)
+            "".join((*updated.lines, *updated.next_steps))
+        return updated
+
+
+def _update(updating: _Updating, task: str, *, follow: bool, json: bool) -> None:
+    with _errors_of(updating.form, updating.place):
+        # The place says which task it has.
+        earlier = updating.extension.task(updating.place)
+        reference = task or (earlier.hex() if earlier else "")
+    digest = updating.desk.task(reference).digest
+    if follow:
+        _follow(updating, digest, json=json)
+    updated = updating.once(digest)
+    _tell(updated, json=json)
+    if updated.refusal and not json:
+        raise updated.refusal
+    if updated.refusal:  # the document has it already
+        say(f"{updated.refusal}\n→ {updated.refusal.hint}")
+        raise typer.Exit(updated.refusal.exit_status)
     if not json:
-        say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
+        for step in updated.next_steps:
+            say(f"→ {step}")
 
 
-def _update(desk: Desk, folder: Path, digest: bytes, *, bare: bool) -> Exported:
-    def once() -> Exported:
-        with open_repository(folder, digest, desk.log.network.id, bare=bare) as repository:
-            return export_task(desk.log, desk.blobs, repository, digest, me=desk.me, now_ms=home.now_ms())
-
-    return with_blobs(once)
-
-
-def _follow(desk: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
+def _follow(updating: _Updating, task: bytes, *, json: bool) -> NoReturn:
     """Update at first, and again after each event that is later than the begin of the last update."""
     with home.client().events() as stream:
         begin_ms, last_refusal = -1, ""
@@ -90,83 +155,21 @@ def _follow(desk: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) 
             if event is not None and (event.kind == "progress" or event.time_ms < begin_ms):
                 continue
             is_first, begin_ms = begin_ms < 0, home.now_ms()
-            export = _update(desk, folder, digest, bare=bare)
-            if is_first or export.changed:
-                _tell(folder, digest, export, json=json)
-            if export.refusal and str(export.refusal) != last_refusal:
-                say(f"{export.refusal}; {export.refusal.hint}")
-            last_refusal = str(export.refusal or "")
+            updated = updating.once(task)
+            if is_first or updated.changed:
+                _tell(updated, json=json)
+            if updated.refusal and str(updated.refusal) != last_refusal:
+                say(f"{updated.refusal}; {updated.refusal.hint}")
+            last_refusal = str(updated.refusal or "")
     raise DaemonNotRunning("the daemon has ended", hint="autoresearch up, then export again")
 
 
-def _tell(folder: Path, digest: bytes, export: Exported, *, json: bool) -> None:
+def _tell(updated: UpdateResult, *, json: bool) -> None:
     if json:
-        print_json(
-            GitExportAnswer(
-                folder=str(folder),
-                task=digest.hex(),
-                runs=export.runs,
-                commits=export.commits,
-                missing=export.missing,
-                waiting=export.waiting,
-                main=format_id(export.main) if export.main else None,
-                refusal=str(export.refusal or ""),
-            )
-        )
+        print_json(updated.answer)
         return
-    main = f"main is {short_id(export.main)}" if export.main else "no run has a value yet"
-    say(f"{counted(export.commits, 'new commit')}, {counted(export.runs, 'run')} in {folder}; {main}")
-    if export.missing:
-        after = f", nor {counted(export.waiting, 'run')} after them" if export.waiting else ""
-        say(f"{counted(export.missing, 'run')} left out, whose source is not on this machine{after}")
-    elif export.waiting:
-        say(f"{counted(export.waiting, 'run')} left out, whose parent run is not in the log")
-    if export.best != export.main and export.best:
-        say(f"the best run, {short_id(export.best)}, is among those")
-
-
-def export_with(form: str, name: str, task: str, *, hidden: bool, json: bool) -> None:
-    """Have the extension ``form`` write the runs of one task, or of all, into a file or a new folder.
-
-    ``hidden``: those too that are hidden here. It appears when it is whole; an earlier file is replaced then.
-
-    Raises:
-        NotFound: there is no such format or task.
-        Refused: there is a folder with other files; or the extension fails.
-        UsageError: it can't be written.
-    """
-    write = load_extension(EXPORTS, form)
-    place = typed_path(name).absolute()
-    if place.is_dir() and is_taken(place):
-        raise Refused(f"{place} exists already", hint="give a new folder")
-    if not place.parent.is_dir():
-        raise UsageError(f"{place.parent} is no folder", hint="make it, or name another")
-    try:
-        beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    except OSError as error:
-        raise UsageError(f"{place} can't be written: {error.strerror}", hint="check the folder") from error
-    try:
-        with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
-            digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
-            all_tasks = (task_of(desk.log, digest) for digest in digests)
-            tasks = [desk.task(task)] if task else [each for each in all_tasks if each]
-            with guard_extension(form):
-                written = write(desk, tasks, beside / "new", place) if callable(write) else None
-        if not isinstance(written, ExportResult):
-            raise Refused(f"the extension {form} says nothing of what it wrote", hint=ANEW)
-        if place.is_file() and (beside / "new").is_dir():
-            raise Refused(f"{place} is a file", hint="give a new folder")
-        (beside / "new").replace(place)
-    except OSError as error:
-        raise UsageError(f"{place} can't be written: {error.strerror}", hint="check the folder") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    if json:
-        print_json(ExportAnswer(file=name, format=form, runs=written.runs))
-        return
-    say(f"{counted(written.runs, 'run')} of {counted(len(tasks), 'task')} written to {place}")
-    for step in written.next_steps:
-        say(f"→ {step}")
+    for line in updated.lines:
+        say(line)
 
 
 FIRST, ASSETS, RUN = "index.html", "assets", "run-*.html"

@@ -61,7 +61,7 @@ def export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="tsv, csv, jsonl with whole records, or with -o: sqlite, mlflow or another extension's.",
+            help="tsv, csv, jsonl with whole records, or with -o: sqlite, mlflow, git or another extension's.",
         ),
     ] = "tsv",
     output: Annotated[
@@ -77,12 +77,15 @@ def export(
         ),
     ] = "",
     task: Annotated[
-        str, typer.Option("--task", metavar="TASK", help="With --bundle, sqlite and mlflow: leave other tasks out.")
+        str, typer.Option("--task", metavar="TASK", help="With --bundle and -o of an extension: leave other tasks out.")
     ] = "",
     blobs: Annotated[
         BundledBlobs, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
     ] = BundledBlobs.SOURCES,
     hidden: Hidden = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="With --format git: go on as records come. Needs the daemon.")
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
@@ -99,14 +102,17 @@ def export(
             raise UsageError(f"--format {form} writes a file or a folder", hint=hint)
         from autoresearch_cli.acts.exports import export_with  # with templates, which help and completion need not
 
-        export_with(form, output, task, hidden=hidden, json=json)
+        export_with(form, output, task, hidden=hidden, follow=follow, json=json)
         return
+    if follow:
+        raise UsageError(f"--format {form} can't be followed", hint="autoresearch work --follow")
     if bundle:
         write_as_bundle(bundle, task, blobs, json=json)
         return
     if task:
         raise UsageError(
-            "--task goes with --bundle, mlflow and sqlite", hint="autoresearch run export --bundle FILE --task TASK"
+            "--task goes with --bundle, or -o of an extension's format",
+            hint="autoresearch run export --bundle FILE --task TASK",
         )
     if json and not output:
         form = "jsonl"
@@ -154,10 +160,10 @@ def export_task(
     """Write the runs of one task as a git repository, or its pages as files."""
     if bool(git) == bool(html):
         raise UsageError("give a folder for a repository or for pages", hint="autoresearch task export --git DIR")
-    from autoresearch_cli.acts.exports import export_git, export_pages  # with templates, as above
+    from autoresearch_cli.acts.exports import export_pages, export_with  # with templates, as above
 
     if git:
-        export_git(git, task, bare=bare, follow=follow, json=json)
+        export_with("git-bare" if bare else "git", git, task, hidden=False, follow=follow, json=json)
     elif bare or follow:
         raise UsageError("--bare and --follow go with --git", hint="autoresearch task export --git DIR")
     else:

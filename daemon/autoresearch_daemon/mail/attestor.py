@@ -51,9 +51,9 @@ from autoresearch.trust.attestor import (
 )
 from autoresearch.trust.identity import Device
 from autoresearch.trust.mailbox import DISPOSABLE, deliverable, domain_tag, mail_tag, mailbox
+from autoresearch.trust.mailer import MailServer, MaybeSent, NoSuchMailbox, NotSent
 from autoresearch.trust.roster import BIG_DOMAIN
 from autoresearch.words import AttestReason
-from autoresearch_daemon.mail.mailer import MailServer, MaybeSent, NoSuchMailbox, NotSent
 
 # Requests in hand at a time; each takes a third of a second and 64 MiB for its tags, one after the other.
 REQUESTS_MAX = 8

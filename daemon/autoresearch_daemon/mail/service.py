@@ -24,10 +24,10 @@ from autoresearch.record.record import DAY_MS
 from autoresearch.settings import Attestor as Settings
 from autoresearch.trust.attestation import CodeAnswer
 from autoresearch.trust.attestor import DUE_MS, Caps
+from autoresearch.trust.mailer import MailServer, disposable_domains
 from autoresearch.words import Part
 from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.mail.attestor import MailAttestor
-from autoresearch_daemon.mail.mailer import MailServer, disposable_domains
 from autoresearch_daemon.mail.participant import AttestorNetwork, Participant, sentence_of
 
 ACTS = 200

@@ -6,10 +6,10 @@ import random
 import sys
 import unicodedata
 
+from autoresearch_exports.git_commits import line, lines, message, parents_first
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.face.exports.git_commits import line, lines, message, parents_first
 from autoresearch.record.kinds import Proposer
 from tests.nasty import NASTY, harms
 from tests.record.making import key, run_body, sealed

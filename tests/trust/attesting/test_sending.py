@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.mail.mailer import PASSWORD_VARIABLE
 
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.record.record import DAY_MS
+from autoresearch.trust.mailer import PASSWORD_VARIABLE
 from tests.trust.attesting.postoffice import PASSWORD, PostOffice, post_office
 from tests.trust.attesting.town import ADDRESS, MINUTE_MS, Town, texts, town
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.mail.service import AttestationService
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -22,6 +21,7 @@ from autoresearch.record.record import Network, Record
 from autoresearch.settings import load_settings
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.mailer import mail_server
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Roster, Trust

@@ -22,8 +22,8 @@ import psutil
 from filelock import FileLock, Timeout
 
 from autoresearch.errors import Refused
-from autoresearch.face.exports.git_commits import Commit
 from autoresearch.text import one_line
+from autoresearch_exports.git_commits import Commit
 
 IMPORT_BRANCH = "refs/autoresearch/import"
 NOTES_BRANCH = "refs/autoresearch/notes"

@@ -14,26 +14,17 @@ from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import msgspec
+
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.people.claims import published_task
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.face.exports.git_commits import Files, blob_id, mailmap, note, parents_first, run_commit, task_commit
-from autoresearch.face.exports.git_repository import (
-    BRANCHES,
-    MAILMAP,
-    MAIN,
-    NOTES,
-    ROOT,
-    RUNS,
-    TARGET,
-    Import,
-    Repository,
-    Stream,
-)
+from autoresearch.face.exports.result import UpdateResult
 from autoresearch.judging.statistics import margin
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.rows import SignedRun
-from autoresearch.log.standing.answers import ParticipantView
+from autoresearch.log.standing.answers import Answer, ParticipantView
 from autoresearch.log.standing.bases import buildable
 from autoresearch.log.standing.context import participant_of, trust_context
 from autoresearch.log.standing.verification import judgements
@@ -44,6 +35,22 @@ from autoresearch.task.folder_state import keep_baseline, remember_start
 from autoresearch.task.folders import manifest_text
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.program import source_digest
+from autoresearch.text import counted
+from autoresearch_exports.git_commits import Files, blob_id, mailmap, note, parents_first, run_commit, task_commit
+from autoresearch_exports.git_repository import (
+    BRANCHES,
+    MAILMAP,
+    MAIN,
+    NOTES,
+    ROOT,
+    RUNS,
+    TARGET,
+    Import,
+    Repository,
+    Stream,
+    exported_task,
+    open_repository,
+)
 
 # So many of the best programs may have a branch.
 BEST = 10
@@ -189,7 +196,7 @@ class Objects:
 
 
 def write(published: PublishedTask, repository: Repository, seen: Survey, before: Objects, *, now_ms: int) -> Objects:
-    """Write what is new; no reference names it yet. Raises as :func:`export_task`."""
+    """Write what is new; no reference names it yet. Raises as :meth:`GitExport.update`."""
     name, files = task_files(published) if seen.parents or not before.task else ("", {})
     noted = repository.noted()
     with repository.importing() as importing:
@@ -249,7 +256,7 @@ def _source(run: Record, blobs: BlobStore) -> bytes | None:
 def task_files(published: PublishedTask) -> tuple[str, Files]:
     """The name of a task; its fixed files, checked against its digest, and its ``task.toml``.
 
-    Raises as :func:`export_task`.
+    Raises as :meth:`GitExport.update`.
     """
     with TemporaryDirectory(prefix="autoresearch-") as folder:
         try:
@@ -261,38 +268,53 @@ def task_files(published: PublishedTask) -> tuple[str, Files]:
     return task.name, dict(task.harness) | {MANIFEST: text.encode()}
 
 
-class Exported(NamedTuple):
-    """What a repository holds now. ``commits`` of its ``runs`` are new. ``main`` is the run where main belongs.
+class GitExportAnswer(Answer, frozen=True, kw_only=True):
+    """The runs of a task are in a git repository: ``runs`` together, ``commits`` of them new.
 
     ``missing`` runs are left out because their source is not here, ``waiting`` ones because a run before them is left
-    out or unknown. ``best`` is the best run of the log. ``changed``: something is new, if only a note. ``refusal``: why
-    main stays where it is, if it does.
+    out or unknown. ``main`` is the run at the end of the branch main. ``kept``: why that branch was not moved there.
     """
 
+    schema: str = "autoresearch.git_export/1"
+    folder: str
+    task: str
     runs: int
     commits: int
     missing: int
     waiting: int
-    main: bytes | None
-    best: bytes | None
-    changed: bool
-    refusal: Refused | None
+    main: str | None
+    refusal: str = msgspec.field(name="kept")
 
 
-def export_task(
-    log: Log, blobs: BlobStore, repository: Repository, task: bytes, *, me: bytes | None, now_ms: int
-) -> Exported:
-    """Bring a repository up to date with the log; ``me`` is the device that asks, ``now_ms`` the time of its notes.
+@dataclass(frozen=True, slots=True)
+class GitExport:
+    """A task as a git repository; ``bare`` without a work tree."""
 
-    Raises:
-        NotFound: the task, or a file of it (MissingBlob), is not on this machine.
-        Refused: what was published is no task, or git fails.
-    """
+    bare: bool = False
+
+    def task(self, place: Path) -> bytes | None:
+        """As :meth:`UpdatedExport.task`."""
+        return exported_task(place)
+
+    def update(self, desk: Desk, task: bytes, place: Path) -> UpdateResult:
+        """As :meth:`UpdatedExport.update`.
+
+        Raises:
+            NotFound: the task, or a file of it (MissingBlob), is not on this machine.
+            Refused: what was published is no task, the folder is another repository, or git fails.
+        """
+        with open_repository(place, task, desk.log.network.id, bare=self.bare) as repository:
+            return export_task(desk, repository, task)
+
+
+def export_task(desk: Desk, repository: Repository, task: bytes) -> UpdateResult:
+    """Bring a repository up to date with the log. Raises as :meth:`GitExport.update`."""
+    log, blobs = desk.log, desk.blobs
     references = repository.references()
     runs = {parse_id(name.removeprefix(RUNS)): at for name, at in references.items() if name.startswith(RUNS)}
     before = Objects(references.get(ROOT), runs, references.get(NOTES))
-    seen = survey(log, task, before.runs, me)
-    now = write(PublishedTask(log, blobs, task), repository, seen, before, now_ms=now_ms)
+    seen = survey(log, task, before.runs, desk.me)
+    now = write(PublishedTask(log, blobs, task), repository, seen, before, now_ms=desk.now_ms())
     best = [run for run in seen.best if run in now.runs]
     targets = _references(now, [ancestors(log, run) for run in best])
     made = {*now.runs.values(), targets[ROOT]}
@@ -307,16 +329,33 @@ def export_task(
     except Refused as error:
         refusal = error
     commits = len(now.runs) - len(before.runs)
-    return Exported(
+    answer = GitExportAnswer(
+        folder=str(repository.folder),
+        task=task.hex(),
         runs=len(now.runs),
         commits=commits,
         missing=now.missing,
         waiting=len(seen.parents) - commits - now.missing,
-        main=next(iter(best), None),
-        best=next(iter(seen.best), None),
-        changed=bool(moves),
-        refusal=refusal,
+        main=format_id(best[0]) if best else None,
+        refusal=str(refusal or ""),
     )
+    git = f"git -C {quote(str(repository.folder))}"
+    steps = [f"{git} runs, or how the best run came about: {git} log -p main"]
+    return UpdateResult(answer, _lines(answer, best[:1], seen.best[:1]), bool(moves), refusal, steps)
+
+
+def _lines(answer: GitExportAnswer, main: Sequence[bytes], best: Sequence[bytes]) -> list[str]:
+    """The answer for a person. ``main`` and ``best`` have the run there, and the best run of the log, if any."""
+    at = f"main is {short_id(main[0])}" if main else "no run has a value yet"
+    lines = [f"{counted(answer.commits, 'new commit')}, {counted(answer.runs, 'run')} in {answer.folder}; {at}"]
+    if answer.missing:
+        after = f", nor {counted(answer.waiting, 'run')} after them" if answer.waiting else ""
+        lines.append(f"{counted(answer.missing, 'run')} left out, whose source is not on this machine{after}")
+    elif answer.waiting:
+        lines.append(f"{counted(answer.waiting, 'run')} left out, whose parent run is not in the log")
+    if best != main and best:
+        lines.append(f"the best run, {short_id(best[0])}, is among those")
+    return lines
 
 
 def _keep_baseline(repository: Repository, log: Log, blobs: BlobStore, task: bytes) -> None:
@@ -355,3 +394,7 @@ def _moves(
     moves: dict[str, str | None] = {name: at for name, at in targets.items() if references.get(name) != at}
     moves |= {name: None for name in references if name.startswith(BRANCHES) and name not in targets}
     return {name: at for name, at in moves.items() if not is_own(name)}
+
+
+# What entry points name.
+WITH_FILES, BARE = GitExport(), GitExport(bare=True)
