@@ -17,14 +17,9 @@ from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.node_acts import Node
+from autoresearch.ask.registry import releases
 from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.registry.preparing import read_registry
-from autoresearch.ask.registry.releases import (
-    check_new_release,
-    own_release,
-    prepared_for,
-    release_answer,
-)
 from autoresearch.ask.requests import OneRecord, PublishRequest, PublishTaskRequest, YankRequest
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
@@ -210,11 +205,11 @@ def _publish(request: PublishRequest) -> ReleaseAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
         return home.client().ask(Node.publish_release, request)
-    prepared = prepared_for(request)
+    prepared = releases.prepared_for(request)
     with Notebook(home.paths()) as notebook:
-        check_new_release(notebook.log, prepared, notebook.author)
+        releases.check_new_release(notebook.log, prepared, notebook.author)
         record = notebook.publish_release(prepared, home.now_ms())
-        return release_answer(notebook.log, record.id, me=notebook.author, notes=prepared.notes)
+        return releases.release_answer(notebook.log, record.id, me=notebook.author, notes=prepared.notes)
 
 
 def _import(path: Path, *, json: bool) -> None:
@@ -350,7 +345,7 @@ def yank(
 ) -> None:
     """Advise against a release of yours. It stays, who pinned it is warned, and no name means it any more."""
     with open_desk() as desk:
-        record = own_release(desk.log, release, desk.me)
+        record = releases.own_release(desk.log, release, desk.me)
     assert isinstance(record.body, Release)
     if not yes:
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")

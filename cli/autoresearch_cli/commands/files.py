@@ -18,14 +18,7 @@ from autoresearch.errors import NotFound
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
 from autoresearch_cli.models import PathsAnswer
-from autoresearch_cli.rendering.output import (
-    is_terminal,
-    paged,
-    print_json,
-    print_labelled,
-    print_line,
-    print_text,
-)
+from autoresearch_cli.rendering import output
 
 app = command_app()
 
@@ -56,11 +49,11 @@ def logs(
     path = home.paths().daemon_log
     if not path.exists():
         raise NotFound("there is no log file yet", hint="autoresearch up")
-    show = print_text if json or not is_terminal() else print_readable
+    show = output.print_text if json or not output.is_terminal() else print_readable
     with path.open(encoding="utf-8", errors="replace") as file:
         last = deque((line for line in file if run in line), maxlen=limit)
         if not follow:
-            with paged():
+            with output.paged():
                 for line in last:
                     show(line)
             return
@@ -90,13 +83,13 @@ def print_readable(line: str) -> None:
     try:
         entry = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.DecodeError, RecursionError):
-        print_text(line)
+        output.print_text(line)
         return
     trace = str(entry.pop("exception", ""))
     first = [str(entry.pop(name, "")) for name in ("timestamp", "level", "event")]
-    print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
+    output.print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
     if trace:
-        print_text(trace)
+        output.print_text(trace)
 
 
 @app.command(
@@ -126,12 +119,12 @@ def paths(
         socket=str(folders.socket),
     )
     if json:
-        print_json(answer)
+        output.print_json(answer)
         return
     places = {place: path for place, path in msgspec.structs.asdict(answer).items() if place != "schema"}
     if not name:
-        print_labelled(list(places.items()))
+        output.print_labelled(list(places.items()))
     elif name in places:
-        print_text(places[name])
+        output.print_text(places[name])
     else:
         raise NotFound(f"there is no place called {name}", hint=f"places: {', '.join(places)}")

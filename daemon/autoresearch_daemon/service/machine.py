@@ -13,6 +13,7 @@ import msgspec
 from autoresearch.ask.node import RunInHand
 from autoresearch.text import duration, percent
 from autoresearch.words import OWNER_REASONS, PASSING_REASONS, WHY_SENTENCES, WORK_RULES, Why, WorkKind, WorkState
+from autoresearch_daemon.service import inputs
 from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import (
     Announce,
@@ -33,39 +34,6 @@ from autoresearch_daemon.service.effects import (
     WithdrawClaim,
     WorkerNow,
     WorkerState,
-)
-from autoresearch_daemon.service.inputs import (
-    Assignment,
-    Blocked,
-    Dropped,
-    Failed,
-    FinishAsked,
-    Finished,
-    Input,
-    JobReady,
-    Located,
-    MachineChanged,
-    OrderCancelled,
-    Outrun,
-    PauseAsked,
-    Progressed,
-    Proposed,
-    ResumeAsked,
-    RunAsked,
-    RunDropped,
-    Sent,
-    Settled,
-    ShareChanged,
-    StopAsked,
-    TakenOver,
-    Tick,
-    Unworkable,
-    VerificationsChanged,
-    WorkAsked,
-    WorkerLeaves,
-    WorkerLost,
-    WorkerReady,
-    WorkerStage,
 )
 from autoresearch_daemon.service.queue import FIRST_WAIT_MS, WorkQueue
 
@@ -165,7 +133,7 @@ class NodeService:
         return [w for w in self.workers.values() if w.assignment]
 
     @property
-    def _assignments(self) -> list[Assignment]:
+    def _assignments(self) -> list[inputs.Assignment]:
         return [w.assignment for w in self.workers.values() if w.assignment]
 
     @property
@@ -175,7 +143,7 @@ class NodeService:
 
     # --- what happens ---
 
-    def handle(self, event: Input, now_ms: int) -> list[Effect]:
+    def handle(self, event: inputs.Input, now_ms: int) -> list[Effect]:
         """Take one event in; return what must be done, in order."""
         before = self._state()[:2]
         effects = self._apply(event, now_ms)
@@ -187,43 +155,45 @@ class NodeService:
             effects.append(Tell("state", after[0].value))
         return effects
 
-    def _apply(self, event: Input, now_ms: int) -> list[Effect]:
+    def _apply(self, event: inputs.Input, now_ms: int) -> list[Effect]:
         match event:
-            case WorkAsked() | OrderCancelled() | ShareChanged() | FinishAsked():
+            case inputs.WorkAsked() | inputs.OrderCancelled() | inputs.ShareChanged() | inputs.FinishAsked():
                 return self._order(event, now_ms)
-            case PauseAsked(until_ms):
+            case inputs.PauseAsked(until_ms):
                 self.queue.agenda = replace(self.queue.agenda, paused=True, paused_until_ms=until_ms)
                 return [Save(), *self._cancel_all()]
-            case ResumeAsked():
+            case inputs.ResumeAsked():
                 self.queue.held.clear()
                 self.queue.waits_ms.clear()
                 self.queue.failures.clear()
                 self.queue.agenda = replace(self.queue.agenda, paused=False, paused_until_ms=None)
                 return [Save()]
-            case StopAsked():
+            case inputs.StopAsked():
                 self.stopping = True
                 return self._cancel_all(here_only=True)
-            case RunAsked() | RunDropped():
+            case inputs.RunAsked() | inputs.RunDropped():
                 return self._queue(event)
-            case Sent() | TakenOver() | Located():
+            case inputs.Sent() | inputs.TakenOver() | inputs.Located():
                 return self._elsewhere(event, now_ms)
-            case Blocked():
+            case inputs.Blocked():
                 return self._block(event, now_ms)
-            case JobReady(name):
+            case inputs.JobReady(name):
                 self.queue.job = event if name is not None else None
                 self.queue.look_until_ms = None
                 return []
-            case MachineChanged():
+            case inputs.MachineChanged():
                 self.queue.release(lambda held: held.retry_ms - held.wait_ms <= now_ms - FIRST_WAIT_MS)
                 return []
-            case VerificationsChanged() | Tick():
+            case inputs.VerificationsChanged() | inputs.Tick():
                 return [self._verify(), *self._retry(now_ms)]
             case _:
                 return self._worker_event(event, now_ms)
 
-    def _order(self, event: WorkAsked | OrderCancelled | ShareChanged | FinishAsked, now_ms: int) -> list[Effect]:
+    def _order(
+        self, event: inputs.WorkAsked | inputs.OrderCancelled | inputs.ShareChanged | inputs.FinishAsked, now_ms: int
+    ) -> list[Effect]:
         match event:
-            case WorkAsked(order, instead):
+            case inputs.WorkAsked(order, instead):
                 before = self.queue.agenda.orders
                 self.queue.agenda = self.queue.agenda.with_order(order, instead=instead)
                 self.finishing = False
@@ -232,21 +202,21 @@ class NodeService:
                     [each.number for each in before if self.queue.agenda.find(each.number) is None] if instead else []
                 )
                 return [Save(), *self._cancel_orders(ended), *self._look_first(now_ms)]
-            case OrderCancelled(number):
+            case inputs.OrderCancelled(number):
                 self.queue.agenda = self.queue.agenda.without(number)
                 self.ended = self.ended if self.queue.agenda.orders else Why.NOT_ASKED
                 return [Save(), *self._cancel_orders([number])]
-            case ShareChanged(workers, share):
+            case inputs.ShareChanged(workers, share):
                 self.workers_wanted = workers
                 if share is not None:
                     orders = tuple(replace(order, verify_share=share) for order in self.queue.agenda.orders)
                     self.queue.agenda = replace(self.queue.agenda, orders=orders)
                 return [Save(), *([] if self.queue.job else [self._verify()])]
-            case FinishAsked():
+            case inputs.FinishAsked():
                 self.queue.agenda = replace(self.queue.agenda, orders=())
                 return self._ended(Why.NOT_ASKED)
 
-    def _block(self, event: Blocked, now_ms: int) -> list[Effect]:
+    def _block(self, event: inputs.Blocked, now_ms: int) -> list[Effect]:
         was_stopped = bool(self.stops)
         self.stops.discard(event.why)
         if event.sentence is None:
@@ -261,8 +231,8 @@ class NodeService:
             return [] if was_stopped else self._cancel_all(here_only=True)
         return []
 
-    def _queue(self, event: RunAsked | RunDropped) -> list[Effect]:
-        if isinstance(event, RunAsked):
+    def _queue(self, event: inputs.RunAsked | inputs.RunDropped) -> list[Effect]:
+        if isinstance(event, inputs.RunAsked):
             self.queue.proposals.append(event.assignment)
             return []
         self.queue.drop_proposal(event.name)
@@ -274,29 +244,29 @@ class NodeService:
         assignments = (worker.assignment for worker in self.workers.values() if worker.assignment)
         return any(each.is_proposal and each.name == proposal for each in assignments)
 
-    def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
+    def _worker_event(self, event: inputs.Input, now_ms: int) -> list[Effect]:
         match event:
-            case WorkerReady(name, device):
+            case inputs.WorkerReady(name, device):
                 self.workers[name] = WorkerState(device=device, ready=True, why=Why.NOT_ASKED)
-            case WorkerStage(name, why):
+            case inputs.WorkerStage(name, why):
                 self._worker(name).why = why
-            case Proposed(name):
+            case inputs.Proposed(name):
                 return self._proposed(event, self._worker(name), now_ms)
-            case Settled(name, key):
+            case inputs.Settled(name, key):
                 return self._settled(name, key, now_ms)
-            case Outrun(key):
+            case inputs.Outrun(key):
                 return self._give_way(key, now_ms)
-            case Progressed(name, fraction, step, loss):
+            case inputs.Progressed(name, fraction, step, loss):
                 worker = self._worker(name)
                 if worker.run:
                     worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
-            case Dropped(name):
+            case inputs.Dropped(name):
                 return self._dropped(name, now_ms)
-            case Finished():
+            case inputs.Finished():
                 return self._finished(event, now_ms)
-            case Failed() | Unworkable():
+            case inputs.Failed() | inputs.Unworkable():
                 return self._failed(event, now_ms)
-            case WorkerLeaves() | WorkerLost():
+            case inputs.WorkerLeaves() | inputs.WorkerLost():
                 return self._going(event, now_ms)
         return []
 
@@ -315,32 +285,32 @@ class NodeService:
         self._free(name, now_ms)
         return [WithdrawClaim(claimed)] if claimed else []
 
-    def _elsewhere(self, event: Sent | TakenOver | Located, now_ms: int) -> list[Effect]:
+    def _elsewhere(self, event: inputs.Sent | inputs.TakenOver | inputs.Located, now_ms: int) -> list[Effect]:
         """A run goes on at a place of its own, which is gone with it."""
         match event:
-            case Sent(name):
+            case inputs.Sent(name):
                 worker = self._worker(name)
                 if worker.assignment:
                     moved = replace(worker, device="", ready=False, why=Why.QUEUED, leaving=False, elsewhere=True)
                     self.workers[worker.assignment.name] = moved
                     worker.assignment = None  # its time counts where it goes on
                     self._free(name, now_ms)
-            case TakenOver(name, run, key, number):
+            case inputs.TakenOver(name, run, key, number):
                 order = self.queue.agenda.find(number)
                 kind = order.kind if order else WorkKind.SEARCH if number else WorkKind.PERSON
-                assignment = Assignment(name, order.task if order else "", kind, order=number)
+                assignment = inputs.Assignment(name, order.task if order else "", kind, order=number)
                 self.workers[name] = WorkerState(
                     assignment=assignment, run=run, key=key, why=Why.QUEUED, elsewhere=True, since_ms=now_ms
                 )
-            case Located(name, device, why):
+            case inputs.Located(name, device, why):
                 if place := self.workers.get(name):
                     place.device, place.why = device, why
         return []
 
-    def _failed(self, event: Failed | Unworkable, now_ms: int) -> list[Effect]:
+    def _failed(self, event: inputs.Failed | inputs.Unworkable, now_ms: int) -> list[Effect]:
         """What could not be begun: an order is passed over for a while, and a proposal that this machine can't run."""
         assignment = self._worker(event.worker).assignment
-        if isinstance(event, Unworkable):
+        if isinstance(event, inputs.Unworkable):
             if assignment is None:
                 return []
             self.queue.hold(assignment, Why.TASK_BROKEN, event.sentence, now_ms)
@@ -354,7 +324,7 @@ class NodeService:
             self.queue.proposals.append(assignment)
         return [Tell("worker", event.sentence)]
 
-    def _finished(self, event: Finished, now_ms: int) -> list[Effect]:
+    def _finished(self, event: inputs.Finished, now_ms: int) -> list[Effect]:
         effects: list[Effect] = [Save()]
         worker = self._worker(event.worker)
         worker.yielded &= not event.counted
@@ -375,9 +345,9 @@ class NodeService:
         self._free(event.worker, now_ms)
         return effects
 
-    def _going(self, event: WorkerLeaves | WorkerLost, now_ms: int) -> list[Effect]:
+    def _going(self, event: inputs.WorkerLeaves | inputs.WorkerLost, now_ms: int) -> list[Effect]:
         """A worker goes, or is gone. What it was given after it was told to go it never heard: another one does it."""
-        if isinstance(event, WorkerLeaves):
+        if isinstance(event, inputs.WorkerLeaves):
             if event.worker in self.workers:
                 self.workers[event.worker].leaving = True
             return []
@@ -429,7 +399,7 @@ class NodeService:
         if worker.elsewhere:
             del self.workers[name]
 
-    def _proposed(self, event: Proposed, worker: WorkerState, now_ms: int) -> list[Effect]:
+    def _proposed(self, event: inputs.Proposed, worker: WorkerState, now_ms: int) -> list[Effect]:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.queue.agenda.paused or self._is_refused or worker.assignment is None:
             return [Cancel(name, assignment)]
