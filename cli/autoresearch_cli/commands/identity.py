@@ -10,15 +10,7 @@ import typer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.text import NAME_CHARACTERS, counted
-from autoresearch.trust.identity import (
-    ANSWER,
-    REQUEST,
-    OwnKeys,
-    back_up_root,
-    create_identity,
-    protect_root,
-    restore_identity,
-)
+from autoresearch.trust import identity as identities
 from autoresearch.trust.keys import KeyPair
 from autoresearch_cli import home
 from autoresearch_cli.acts import joining
@@ -75,7 +67,7 @@ def new(
         if no_passphrase
         else passphrase("for the new root key", confirm=True, instead="or leave it unencrypted: --no-passphrase")
     )
-    made = create_identity(home.paths().keys, passphrase=secret)
+    made = identities.create_identity(home.paths().keys, passphrase=secret)
     _report(made, encrypted=secret is not None, json=json)
     if secret is not None and not json:
         say("→ autoresearch node id renew, once this machine is in your network: it signs what the daemon can't")
@@ -165,9 +157,9 @@ def add_device(
     home.paths().create()
     if not text:
         joining.request(json=json)
-    elif text.startswith(REQUEST):
+    elif text.startswith(identities.REQUEST):
         joining.approve(text, unlocked(loaded()), json=json)
-    elif text.startswith(ANSWER):
+    elif text.startswith(identities.ANSWER):
         joining.adopt(text, json=json)
     else:
         raise UsageError(
@@ -257,7 +249,7 @@ def change_passphrase(
     """Encrypt the root key with a passphrase. The daemon does not need it; `node id renew` then asks."""
     mine = unlocked(loaded())
     secret = None if remove else passphrase("that the root key gets", confirm=True)
-    protect_root(home.paths().keys, _root(mine), secret)
+    identities.protect_root(home.paths().keys, _root(mine), secret)
     _report(loaded(), json=json)
 
 
@@ -276,7 +268,7 @@ def backup(
 ) -> None:
     """Write an encrypted copy of the root key. Device keys are not in it: a restored machine gets a new one."""
     mine = unlocked(loaded())
-    back_up_root(typed_path(file), _root(mine), passphrase("for the backup", confirm=True))
+    identities.back_up_root(typed_path(file), _root(mine), passphrase("for the backup", confirm=True))
     if json:
         print_json(BackupAnswer(participant=mine.root.public.hex(), file=str(file)))
     else:
@@ -300,7 +292,7 @@ def restore(
     except OSError as error:
         raise NotFound(f"{file} can't be read: {error.strerror}") from error
     home.paths().create()
-    restored = restore_identity(home.paths().keys, content, passphrase("of the backup"))
+    restored = identities.restore_identity(home.paths().keys, content, passphrase("of the backup"))
     _report(restored, encrypted=True, json=json)
     if not json:
         say("→ let this node catch up (autoresearch up, autoresearch network peers), then autoresearch node id renew")
@@ -324,7 +316,7 @@ app.command(
 )(attestor.confirm)
 
 
-def _device(mine: OwnKeys, text: str) -> bytes:
+def _device(mine: identities.OwnKeys, text: str) -> bytes:
     """The device that a beginning of its key names. Raises NotFound, UsageError."""
     keys = [row.key for row in joining.rows(mine) if row.key.hex().startswith(text.lower())]
     if not keys:
@@ -334,16 +326,16 @@ def _device(mine: OwnKeys, text: str) -> bytes:
     return keys[0]
 
 
-def _root(mine: OwnKeys) -> KeyPair:
+def _root(mine: identities.OwnKeys) -> KeyPair:
     assert isinstance(mine.root, KeyPair)
     return mine.root
 
 
-def _is(device: bytes, mine: OwnKeys) -> bool:
+def _is(device: bytes, mine: identities.OwnKeys) -> bool:
     return device == mine.device.public
 
 
-def _report(mine: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
+def _report(mine: identities.OwnKeys, *, json: bool, encrypted: bool = False) -> None:
     plain = isinstance(mine.root, KeyPair)
     lies = "plain" if plain else "encrypted" if mine.root.is_local else "elsewhere"  # type: ignore[union-attr]
     answer = IdentityAnswer(

@@ -16,17 +16,8 @@ from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError,
 from autoresearch.paths import typed_path
 from autoresearch.record.record import Network
 from autoresearch.text import counted, moment
+from autoresearch.trust import manifest as manifests
 from autoresearch.trust.invite import write_invite
-from autoresearch.trust.manifest import (
-    NONCE_BYTES,
-    PRESETS,
-    NetworkManifest,
-    Preset,
-    PresetName,
-    parse_constant,
-    parse_key,
-    unusual_constants,
-)
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch_cli import home, starting
@@ -71,24 +62,24 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
         typer.Option("--set", metavar="NAME=VALUE", help="A constant that is not the usual one; may be repeated."),
     ] = None,
     kind: Annotated[
-        PresetName | None,
+        manifests.PresetName | None,
         typer.Option("--for", help="lab: one team; friends: whoever you invite; open: attested by mail."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Write the manifest of a new network. This node joins it with `network join FILE`."""
-    preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, founded=False)
-    founders = {*map(parse_key, founder or ()), *([own_root(home.paths())] if preset.founded else [])}
-    numbers = preset.constants | dict(map(parse_constant, constants or ()))
-    manifest = NetworkManifest(
-        Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **numbers),
+    preset = manifests.PRESETS[kind] if kind else manifests.Preset(who_counts="", confirmed_from=0, founded=False)
+    founders = {*map(manifests.parse_key, founder or ()), *([own_root(home.paths())] if preset.founded else [])}
+    numbers = preset.constants | dict(map(manifests.parse_constant, constants or ()))
+    manifest = manifests.NetworkManifest(
+        Network(name=name, nonce=secrets.token_bytes(manifests.NONCE_BYTES), **numbers),
         Trust(
-            frozenset(map(parse_key, attestor or ())),
+            frozenset(map(manifests.parse_key, attestor or ())),
             needed,
-            frozenset(map(parse_key, participant or ())),
+            frozenset(map(manifests.parse_key, participant or ())),
             frozenset(founders),
         ),
-        tuple(dict.fromkeys(map(parse_key, task or ()))),
+        tuple(dict.fromkeys(map(manifests.parse_key, task or ()))),
         tuple(dict.fromkeys(bootstrap or ())),
     )
     path = typed_path(output or f"{name}.toml")
@@ -212,7 +203,7 @@ def invite(
 )
 def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Trust one more attestor, participant or founder on this machine. It counts here at once."""
-    manifest, root = home.manifest(), parse_key(key)
+    manifest, root = home.manifest(), manifests.parse_key(key)
     _refuse_both(participant=participant, founder=founder)
     if founder:
         changed = manifest.with_founder(root)
@@ -232,7 +223,7 @@ def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, j
 )
 def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Stop trusting an attestor, participant or founder on this machine. Its word stops counting here at once."""
-    manifest, root = home.manifest(), parse_key(key)
+    manifest, root = home.manifest(), manifests.parse_key(key)
     _refuse_both(participant=participant, founder=founder)
     if founder:
         changed = manifest.without_founder(root)
@@ -255,7 +246,7 @@ def _refuse_both(*, participant: bool, founder: bool) -> None:
         raise UsageError("--participant or --founder, but not both", hint="a founder counts as a participant too")
 
 
-def _end_invite(manifest: NetworkManifest, text: str, *, json: bool) -> None:
+def _end_invite(manifest: manifests.NetworkManifest, text: str, *, json: bool) -> None:
     invitations = voters.invitations(manifest.network)
     [row] = voters.invitation_rows([invitations.revoke(invitations.find(text))])
     if json:
@@ -265,7 +256,7 @@ def _end_invite(manifest: NetworkManifest, text: str, *, json: bool) -> None:
     say("it admits nobody from now on; whom it admitted stays → autoresearch network dismiss WHO")
 
 
-def _admission_sentence(manifest: NetworkManifest, admission: InvitationRow | None) -> str:
+def _admission_sentence(manifest: manifests.NetworkManifest, admission: InvitationRow | None) -> str:
     """What becomes of those who join with an invite."""
     if admission is not None:
         who = "who joins with it first counts" if admission.uses == 1 else f"the first {admission.uses} to join count"
@@ -275,7 +266,7 @@ def _admission_sentence(manifest: NetworkManifest, admission: InvitationRow | No
     return "who joins with it reads and runs; how they come to count: autoresearch network show"
 
 
-def _change(manifest: NetworkManifest, *, json: bool) -> None:
+def _change(manifest: manifests.NetworkManifest, *, json: bool) -> None:
     path = home.paths().manifest
     if manifest != load_manifest(path):
         save_manifest(path, manifest)
@@ -304,7 +295,7 @@ def _say_next(*, follows: bool) -> None:
         say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")
 
 
-def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
+def _answer(manifest: manifests.NetworkManifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
     mine = joining.own_addresses() if addresses is None else addresses
     try:
         word = write_invite(joining.to_be_sent(manifest, mine))
@@ -316,7 +307,7 @@ def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None =
         id=network.id.hex(),
         file=str(path.absolute()),
         enabled=path == home.paths().manifest and home.settings().network.enabled,
-        constants=unusual_constants(network),
+        constants=manifests.unusual_constants(network),
         attestors=sorted(key.hex() for key in trusted.attestors),
         needed=trusted.needed,
         participants=sorted(key.hex() for key in trusted.participants),

@@ -16,18 +16,9 @@ from autoresearch.ask import questions, requests
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.runs.answers import RunRow, TopAnswer
 from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.face.pages import run as run_pages
 from autoresearch.face.pages.boards import as_program
 from autoresearch.face.pages.rendering import asset, compile_templates
-from autoresearch.face.pages.run import (
-    MOST_COMPARED,
-    Compared,
-    board_content,
-    changed_program,
-    comparison_content,
-    lineage_content,
-    log_tail,
-    run_content,
-)
 from autoresearch.log.standing.answers import RunView, leading
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
@@ -63,7 +54,7 @@ async def board_page(asking: Asking) -> web.Response:
     credit = await asking.ask(questions.credit, requests.OfTaskAndParticipant(task=top.task.digest))
     voters, me = await asking.ask(Node.voters), asking.status().participant.key
     devices = await _devices(asking, top)
-    values = board_content(board, rows, credit, voters, me=me, devices=devices, hardware=chosen)
+    values = run_pages.board_content(board, rows, credit, voters, me=me, devices=devices, hardware=chosen)
     return await asking.render("board.html", "board", **values)
 
 
@@ -111,7 +102,7 @@ async def run_page(asking: Asking) -> web.Response:
     compared = await asking.ask_or_none(questions.effects, requests.OfTask(task=run.task))
     parent = await asking.ask_or_none(questions.run, requests.OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
-    values = run_content(
+    values = run_pages.run_content(
         answer, context=context, effects=compared, parent=parent, task=task, me=asking.status().participant.key
     )
     made_of = await components.components_of(asking, answer)
@@ -128,7 +119,7 @@ async def run_diff_page(asking: Asking) -> web.Response:
         if parent is None:
             raise NotFound("It has no parent: its program is the task’s baseline.")
         answer = await asking.ask(questions.diff, requests.Difference(old=parent, new=view.run.id))
-        program = await asking.in_thread(lambda: changed_program(answer.diff))
+        program = await asking.in_thread(lambda: run_pages.changed_program(answer.diff))
     except AutoresearchError as error:
         return await _part(asking, "run_diff.html", view.run, sentence=str(error), hint=error.hint)
     return await _part(asking, "run_diff.html", view.run, program=program, sentence="", hint="")
@@ -141,7 +132,7 @@ async def run_log_page(asking: Asking) -> web.Response:
     asking.about_task(answer.run.run.task)
     try:
         text = await asking.ask(questions.training_log, requests.OneRecord(id=answer.run.id))
-        tail = await asking.in_thread(lambda: log_tail(text))
+        tail = await asking.in_thread(lambda: run_pages.log_tail(text))
     except AutoresearchError as error:
         return await _part(asking, "run_log.html", answer.run, sentence=str(error), hint=error.hint)
     return await _part(asking, "run_log.html", answer.run, tail=tail, sentence="", hint="")
@@ -159,14 +150,14 @@ class Comparison(requests.OfTask, frozen=True, kw_only=True):
 
 async def compare_page(asking: Asking) -> web.Response:
     """Runs beside each other; the first is what the others are held against."""
-    named = list(dict.fromkeys(filter(None, asking.parameters(Comparison).runs.split(","))))[:MOST_COMPARED]
-    compared: list[Compared] = []
+    named = list(dict.fromkeys(filter(None, asking.parameters(Comparison).runs.split(","))))[: run_pages.MOST_COMPARED]
+    compared: list[run_pages.Compared] = []
     for name in named:
         answer = await asking.ask(questions.run, requests.OneRecord(id=name))
         assert answer.run is not None
         asking.about_task(answer.run.run.task)
         context = await asking.ask(questions.run_context, requests.OneRecord(id=answer.record.id))
-        run = Compared(context.row, answer.run.run)
+        run = run_pages.Compared(context.row, answer.run.run)
         if compared:
             try:
                 difference = requests.Difference(old=compared[0].row.id, new=context.row.id)
@@ -174,8 +165,8 @@ async def compare_page(asking: Asking) -> web.Response:
             except AutoresearchError as error:
                 run = run._replace(sentence=str(error))
         compared.append(run)
-    content = comparison_content(compared, await asking.task_status()) if compared else {"compared": []}
-    return await asking.render("compare.html", "compare", most=MOST_COMPARED, **content)
+    content = run_pages.comparison_content(compared, await asking.task_status()) if compared else {"compared": []}
+    return await asking.render("compare.html", "compare", most=run_pages.MOST_COMPARED, **content)
 
 
 BEST = "@"
@@ -204,7 +195,7 @@ async def lineage_page(asking: Asking) -> web.Response:
             raise
         return await asking.render("lineage.html", "lineage", of="")
     asking.about_task(path.task.digest)
-    return await asking.render("lineage.html", "lineage", **lineage_content(path))
+    return await asking.render("lineage.html", "lineage", **run_pages.lineage_content(path))
 
 
 async def branches_page(asking: Asking) -> web.Response:
