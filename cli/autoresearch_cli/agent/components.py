@@ -26,23 +26,21 @@ from autoresearch.task.guessing import programs_in
 from autoresearch_cli import home
 from autoresearch_cli.agent import models
 from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json
 from autoresearch_cli.rendering.lists import project_run_columns
 from autoresearch_cli.rendering.output import print_json, print_list, say
 
-app = command_app()
+app = CommandApp()
 # So many files of a program are named before a project is made beside them.
 PROGRAMS_NAMED = 3
 
 
 @app.command(
     "init",
-    epilog=examples(
-        ("autoresearch init", "a project in this folder"),
-        ("autoresearch init walker", "in a new folder"),
-        ("autoresearch run walker/agent.ini", "run it"),
-        see="install, train, run, list",
-    ),
+    ("autoresearch init", "a project in this folder"),
+    ("autoresearch init walker", "in a new folder"),
+    ("autoresearch run walker/agent.ini", "run it"),
+    see="install, train, run, list",
 )
 def init(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder. Left out: this one.")] = "",
@@ -82,12 +80,10 @@ Ini = Annotated[
 
 @app.command(
     "install",
-    epilog=examples(
-        ("autoresearch install policy q_table", "a component that ships"),
-        ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
-        ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
-        see="uninstall, use, list, init",
-    ),
+    ("autoresearch install policy q_table", "a component that ships"),
+    ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
+    ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
+    see="uninstall, use, list, init",
 )
 def install(  # noqa: PLR0913 - each is an option of the command
     kind: Annotated[str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset …")] = "",
@@ -150,12 +146,10 @@ def install(  # noqa: PLR0913 - each is an option of the command
 
 @app.command(
     "uninstall",
-    epilog=examples(
-        ("autoresearch uninstall policy random", "out of this project"),
-        ("autoresearch uninstall environment cartpole", "another type"),
-        ("autoresearch uninstall policy mine -f ../walker/agent.ini", "out of another project"),
-        see="install, use, list",
-    ),
+    ("autoresearch uninstall policy random", "out of this project"),
+    ("autoresearch uninstall environment cartpole", "another type"),
+    ("autoresearch uninstall policy mine -f ../walker/agent.ini", "out of another project"),
+    see="install, use, list",
 )
 def uninstall(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
     """Take a component out of the project. Files of your own stay, and so do the runs that used it."""
@@ -165,12 +159,10 @@ def uninstall(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> N
 
 @app.command(
     "use",
-    epilog=examples(
-        ("autoresearch use policy dqn", "train and run take this policy"),
-        ("autoresearch use environment 2048", "another environment"),
-        ("autoresearch list", "which are the defaults"),
-        see="install, list, train",
-    ),
+    ("autoresearch use policy dqn", "train and run take this policy"),
+    ("autoresearch use environment 2048", "another environment"),
+    ("autoresearch list", "which are the defaults"),
+    see="install, list, train",
 )
 def use(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
     """Make an installed component the default of its type."""
@@ -180,12 +172,10 @@ def use(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
 
 @app.command(
     "list",
-    epilog=examples(
-        ("autoresearch list", "the components of this project"),
-        ("autoresearch list --check", "what each lacks of its interface"),
-        ("autoresearch list --runs", "the runs, the oldest first"),
-        see="install, use, train, run",
-    ),
+    ("autoresearch list", "the components of this project"),
+    ("autoresearch list --check", "what each lacks of its interface"),
+    ("autoresearch list --runs", "the runs, the oldest first"),
+    see="install, use, train, run",
 )
 def list_components(
     ini: Annotated[str, typer.Argument(metavar="INI", help="The project's agent.ini. Left out: this folder's.")] = "",

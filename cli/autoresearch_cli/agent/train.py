@@ -16,7 +16,7 @@ from autoresearch.project.runs.running import Choices
 from autoresearch_cli.agent import projects
 from autoresearch_cli.agent.models import SweepAnswer, SweepRow
 from autoresearch_cli.agent.serve import join
-from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import AllowPackages, CommandApp, Json, JsonLines
 from autoresearch_cli.rendering.lists import SWEEP_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_list, say
 
@@ -24,17 +24,15 @@ EPISODES = 100
 MEASURED_EPISODES = 20
 MOST_COMBINATIONS = 256
 MOST_ACTORS = 64
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "train",
-    epilog=examples(
-        ("autoresearch train agent.ini 1000", "1000 episodes"),
-        ("autoresearch train --set trainer.epsilon=0.2", "with another parameter"),
-        ("autoresearch train --sweep trainer.learning_rate=0.1,0.5", "try each value, keep the best"),
-        see="run, agent reset, list, install",
-    ),
+    ("autoresearch train agent.ini 1000", "1000 episodes"),
+    ("autoresearch train --set trainer.epsilon=0.2", "with another parameter"),
+    ("autoresearch train --sweep trainer.learning_rate=0.1,0.5", "try each value, keep the best"),
+    see="run, agent reset, list, install",
 )
 def train(  # noqa: PLR0913 - each is an option of the command
     ini: projects.IniArgument = "",
@@ -84,12 +82,10 @@ def train(  # noqa: PLR0913 - each is an option of the command
 
 @app.command(
     "agent reset",
-    epilog=examples(
-        ("autoresearch agent reset", "the next run begins with nothing learned"),
-        ("autoresearch agent reset --to 3fa1", "it begins with what this run had learned"),
-        ("autoresearch list --runs", "the runs of the project"),
-        see="train, run, list",
-    ),
+    ("autoresearch agent reset", "the next run begins with nothing learned"),
+    ("autoresearch agent reset --to 3fa1", "it begins with what this run had learned"),
+    ("autoresearch list --runs", "the runs of the project"),
+    see="train, run, list",
 )
 def reset(
     ini: projects.IniArgument = "",

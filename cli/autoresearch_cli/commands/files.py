@@ -16,11 +16,11 @@ import typer
 
 from autoresearch.errors import NotFound
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, JsonLines
 from autoresearch_cli.models import PathsAnswer
 from autoresearch_cli.rendering import output
 
-app = command_app()
+app = CommandApp()
 
 # So often a log that is followed is looked at.
 LOG_SECONDS = 0.2
@@ -28,12 +28,10 @@ LOG_SECONDS = 0.2
 
 @app.command(
     "node logs",
-    epilog=examples(
-        ("autoresearch node logs", "the last fifty lines"),
-        ("autoresearch node logs -n 1000 --json | jq 'select(.level == \"error\")'", "errors among the last thousand"),
-        ("autoresearch node logs -f --run search-12", "what concerns one run, and what comes, until Ctrl-C"),
-        see="node events, node doctor, status",
-    ),
+    ("autoresearch node logs", "the last fifty lines"),
+    ("autoresearch node logs -n 1000 --json | jq 'select(.level == \"error\")'", "errors among the last thousand"),
+    ("autoresearch node logs -f --run search-12", "what concerns one run, and what comes, until Ctrl-C"),
+    see="node events, node doctor, status",
 )
 def logs(
     *,
@@ -94,12 +92,10 @@ def print_readable(line: str) -> None:
 
 @app.command(
     "node paths",
-    epilog=examples(
-        ("autoresearch node paths", "every place, one a line"),
-        ("autoresearch node paths socket", "one of them, for another program"),
-        ("AUTORESEARCH_HOME=/mnt/big autoresearch node paths", "what moving everything would look like"),
-        see="node config, node doctor",
-    ),
+    ("autoresearch node paths", "every place, one a line"),
+    ("autoresearch node paths socket", "one of them, for another program"),
+    ("AUTORESEARCH_HOME=/mnt/big autoresearch node paths", "what moving everything would look like"),
+    see="node config, node doctor",
 )
 def paths(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Print this one alone: log, socket, keys …")] = "",

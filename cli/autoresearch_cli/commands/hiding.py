@@ -14,20 +14,18 @@ from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import HIDDEN_COLUMNS, unhiding
 from autoresearch.text import age, counted, one_line
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Json, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import CommandApp, Json, complete_reference
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "network hide",
-    epilog=examples(
-        ("autoresearch network hide 3fa9c2d1 --reason spam", "a participant: all that it wrote, and will write"),
-        ("autoresearch network hide --words 'buy now'", "whatever has these words in a title, note or name"),
-        ("autoresearch network hide --from 3fa9c2d1", "what another participant hides, by its newest list"),
-        see="network hidden, network credit, show",
-    ),
+    ("autoresearch network hide 3fa9c2d1 --reason spam", "a participant: all that it wrote, and will write"),
+    ("autoresearch network hide --words 'buy now'", "whatever has these words in a title, note or name"),
+    ("autoresearch network hide --from 3fa9c2d1", "what another participant hides, by its newest list"),
+    see="network hidden, network credit, show",
 )
 def hide(
     what: Annotated[
@@ -112,12 +110,10 @@ def _share(text: str, *, json: bool) -> None:
 
 @app.command(
     "network hidden",
-    epilog=examples(
-        ("autoresearch network hidden", "all that is hidden here, the newest first"),
-        ("autoresearch network hidden --of 3fa9c2d1", "the newest list of another participant"),
-        ("autoresearch network hidden --json", "the same for a program"),
-        see="network hide, show",
-    ),
+    ("autoresearch network hidden", "all that is hidden here, the newest first"),
+    ("autoresearch network hidden --of 3fa9c2d1", "the newest list of another participant"),
+    ("autoresearch network hidden --json", "the same for a program"),
+    see="network hide, show",
 )
 def hidden(
     *,

@@ -22,7 +22,7 @@ from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json
 from autoresearch_cli.commands import network_homes, voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.rendering.answers import voter_lines
@@ -30,7 +30,7 @@ from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, print_text, say
 
 STARTING_SECONDS = 15.0
-app = command_app()
+app = CommandApp()
 
 Key = Annotated[str, typer.Argument(help="A participant's root key: `node id show` prints it as “participant”.")]
 ByHand = Annotated[bool, typer.Option("--participant", help="The key is a participant's, not an attestor's.")]
@@ -40,12 +40,10 @@ INVITE_USES, INVITE_DAYS = 1, 7
 
 @app.command(
     "network new",
-    epilog=examples(
-        ("autoresearch network new tea", "write tea.toml"),
-        ("autoresearch network new lab --for lab", "a team's own machines; you are the founder"),
-        ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
-        see="network join, node id show",
-    ),
+    ("autoresearch network new tea", "write tea.toml"),
+    ("autoresearch network new lab --for lab", "a team's own machines; you are the founder"),
+    ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
+    see="network join, node id show",
 )
 def new(  # noqa: PLR0913 - one option for each part of a manifest
     name: Annotated[str, typer.Argument(help="What the network is called: letters, digits, dots, dashes.")],
@@ -98,12 +96,10 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
 
 @app.command(
     "network join",
-    epilog=examples(
-        ("autoresearch network join tea.toml", "with its file"),
-        ("autoresearch network join autoresearch1…", "with an invite"),
-        ("autoresearch network join /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "by asking a node that is in it"),
-        see="network show, up, network peers",
-    ),
+    ("autoresearch network join tea.toml", "with its file"),
+    ("autoresearch network join autoresearch1…", "with an invite"),
+    ("autoresearch network join /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "by asking a node that is in it"),
+    see="network show, up, network peers",
 )
 def join(
     where: Annotated[
@@ -137,12 +133,10 @@ def join(
 
 @app.command(
     "network show",
-    epilog=examples(
-        ("autoresearch network show", "its name, id, trust list, and an invite"),
-        ("autoresearch network show --json | jq -r .id", "the id for a program"),
-        ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
-        see="network peers, network invite, network trust",
-    ),
+    ("autoresearch network show", "its name, id, trust list, and an invite"),
+    ("autoresearch network show --json | jq -r .id", "the id for a program"),
+    ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
+    see="network peers, network invite, network trust",
 )
 def show(*, json: Json = False) -> None:
     """Show the network this node is in."""
@@ -151,12 +145,10 @@ def show(*, json: Json = False) -> None:
 
 @app.command(
     "network invite",
-    epilog=examples(
-        ("autoresearch network invite", "one long word; where you are the founder, who joins with it counts"),
-        ("autoresearch network invite --uses 5 --days 1", "for five participants, until tomorrow"),
-        ("autoresearch network invite --revoke 3fa9", "end an invite: it admits nobody from now on"),
-        see="network join, network invites, network dismiss",
-    ),
+    ("autoresearch network invite", "one long word; where you are the founder, who joins with it counts"),
+    ("autoresearch network invite --uses 5 --days 1", "for five participants, until tomorrow"),
+    ("autoresearch network invite --revoke 3fa9", "end an invite: it admits nobody from now on"),
+    see="network join, network invites, network dismiss",
 )
 def invite(
     *,
@@ -194,12 +186,10 @@ def invite(
 
 @app.command(
     "network trust",
-    epilog=examples(
-        ("autoresearch network trust KEY", "trust an attestor"),
-        ("autoresearch network trust KEY --participant", "count a participant as attested"),
-        ("autoresearch network show", "look at the list"),
-        see="network distrust, node id show",
-    ),
+    ("autoresearch network trust KEY", "trust an attestor"),
+    ("autoresearch network trust KEY --participant", "count a participant as attested"),
+    ("autoresearch network show", "look at the list"),
+    see="network distrust, node id show",
 )
 def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Trust one more attestor, participant or founder on this machine. It counts here at once."""
@@ -214,12 +204,10 @@ def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, j
 
 @app.command(
     "network distrust",
-    epilog=examples(
-        ("autoresearch network distrust KEY", "stop trusting an attestor"),
-        ("autoresearch network distrust KEY --participant", "count a participant as unattested"),
-        ("autoresearch network show", "look at the list"),
-        see="network trust, network peers",
-    ),
+    ("autoresearch network distrust KEY", "stop trusting an attestor"),
+    ("autoresearch network distrust KEY --participant", "count a participant as unattested"),
+    ("autoresearch network show", "look at the list"),
+    see="network trust, network peers",
 )
 def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Stop trusting an attestor, participant or founder on this machine. Its word stops counting here at once."""

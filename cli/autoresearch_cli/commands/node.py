@@ -23,23 +23,21 @@ from autoresearch.words import Part, WorkState
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import units
 from autoresearch_cli.acts.home_backup import remove_all
-from autoresearch_cli.catalogue import Json, Workers, Yes, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, Workers, Yes
 from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, UpAnswer, VersionAnswer
 from autoresearch_cli.rendering import output
 from autoresearch_cli.rendering.status import next_step, works_alone
 from autoresearch_cli.starting import pages_address, private_address, show_pages
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "up",
-    epilog=examples(
-        ("autoresearch up", "start the daemon; it works when you ask it to"),
-        ("autoresearch up --work --workers 2", "start it and let it train two runs at a time"),
-        ("autoresearch up --foreground", "stay in this terminal; Ctrl-C stops it"),
-        see="down, status, work, node config",
-    ),
+    ("autoresearch up", "start the daemon; it works when you ask it to"),
+    ("autoresearch up --work --workers 2", "start it and let it train two runs at a time"),
+    ("autoresearch up --foreground", "stay in this terminal; Ctrl-C stops it"),
+    see="down, status, work, node config",
 )
 def up(
     *,
@@ -99,12 +97,10 @@ def _ask_at_first() -> bool:
 
 @app.command(
     "node setup",
-    epilog=examples(
-        ("autoresearch node setup", "network, task, how much of this machine, when: one question each"),
-        ("autoresearch node setup && autoresearch status", "and see what follows"),
-        ("autoresearch node config edit", "all settings instead"),
-        see="up, work, node config, network join",
-    ),
+    ("autoresearch node setup", "network, task, how much of this machine, when: one question each"),
+    ("autoresearch node setup && autoresearch status", "and see what follows"),
+    ("autoresearch node config edit", "all settings instead"),
+    see="up, work, node config, network join",
 )
 def setup() -> None:
     """Ask what this machine may be used for: network, task, how much of it, when. The first `up` asks the same."""
@@ -172,12 +168,10 @@ def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:
 
 @app.command(
     "down",
-    epilog=examples(
-        ("autoresearch down", "stop the daemon; a run in progress is cancelled"),
-        ("autoresearch node finish && autoresearch down", "no new run, then stop"),
-        ("autoresearch down --json", "the same for a program"),
-        see="up, node pause, node finish",
-    ),
+    ("autoresearch down", "stop the daemon; a run in progress is cancelled"),
+    ("autoresearch node finish && autoresearch down", "no new run, then stop"),
+    ("autoresearch down --json", "the same for a program"),
+    see="up, node pause, node finish",
 )
 def down(*, json: Json = False) -> None:
     """Stop the daemon. The work that you asked for goes on at its next start."""
@@ -198,15 +192,13 @@ def down(*, json: Json = False) -> None:
 
 @app.command(
     "node install",
-    epilog=examples(
-        (
-            "autoresearch node install",
-            "a service of yours: the daemon starts when you log in, or with lingering at boot",
-        ),
-        ("sudo autoresearch node install --system", "a service of the machine, which runs as you"),
-        ("autoresearch node install --print", "what would be written, to look at or to change"),
-        see="node uninstall, up, down, status",
+    (
+        "autoresearch node install",
+        "a service of yours: the daemon starts when you log in, or with lingering at boot",
     ),
+    ("sudo autoresearch node install --system", "a service of the machine, which runs as you"),
+    ("autoresearch node install --print", "what would be written, to look at or to change"),
+    see="node uninstall, up, down, status",
 )
 def install(
     *,
@@ -247,12 +239,10 @@ def install(
 
 @app.command(
     "node uninstall",
-    epilog=examples(
-        ("autoresearch node uninstall", "stop the daemon and take the service away; keys, log and settings stay"),
-        ("sudo autoresearch node uninstall --system", "the machine's service"),
-        ("autoresearch node uninstall --everything", "settings, log, files and caches too; the keys stay"),
-        see="node install, down, node paths",
-    ),
+    ("autoresearch node uninstall", "stop the daemon and take the service away; keys, log and settings stay"),
+    ("sudo autoresearch node uninstall --system", "the machine's service"),
+    ("autoresearch node uninstall --everything", "settings, log, files and caches too; the keys stay"),
+    see="node install, down, node paths",
 )
 def uninstall(
     *,
@@ -296,12 +286,10 @@ def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
 
 @app.command(
     "node version",
-    epilog=examples(
-        ("autoresearch node version", "the version, and of which Python"),
-        ("autoresearch node version --check", "whether connected peers have a newer one; nothing is updated"),
-        ("autoresearch node version --check --json | jq -r .newest", "for a program"),
-        see="network peers, node doctor",
-    ),
+    ("autoresearch node version", "the version, and of which Python"),
+    ("autoresearch node version --check", "whether connected peers have a newer one; nothing is updated"),
+    ("autoresearch node version --check --json | jq -r .newest", "for a program"),
+    see="network peers, node doctor",
 )
 def version(
     *,
@@ -346,12 +334,10 @@ def _version(text: str) -> Version | None:
 
 @app.command(
     "open",
-    epilog=examples(
-        ("autoresearch open", "open the pages of this machine's daemon, with controls"),
-        ("autoresearch open --print", "print the address instead: it lets a browser control the daemon"),
-        ("autoresearch open --json", "the address without controls, for a script"),
-        see="up, status, top",
-    ),
+    ("autoresearch open", "open the pages of this machine's daemon, with controls"),
+    ("autoresearch open --print", "print the address instead: it lets a browser control the daemon"),
+    ("autoresearch open --json", "the address without controls, for a script"),
+    see="up, status, top",
 )
 def open_command(
     *,

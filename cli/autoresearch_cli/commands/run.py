@@ -34,18 +34,16 @@ from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
 
-app = catalogue.command_app()
+app = catalogue.CommandApp()
 
 
 @app.command(
     "run",
+    ("autoresearch run", "the configured task's program"),
+    ("autoresearch run ~/moons --hypothesis 'larger steps'", "your edit, as a change of a known run"),
+    ("autoresearch run agent.ini", "a benchmark run of a project"),
     cls=RunCommand,
-    epilog=catalogue.examples(
-        ("autoresearch run", "the configured task's program"),
-        ("autoresearch run ~/moons --hypothesis 'larger steps'", "your edit, as a change of a known run"),
-        ("autoresearch run agent.ini", "a benchmark run of a project"),
-        see="run checkout, run propose, train, task get, show, diff",
-    ),
+    see="run checkout, run propose, train, task get, show, diff",
 )
 def run(  # noqa: PLR0913 - each is an option of the command
     folder: Annotated[
@@ -156,12 +154,10 @@ def _run_in_process(idea: Idea, display: Display) -> str:
 
 @app.command(
     "run list",
-    epilog=catalogue.examples(
-        ("autoresearch run list", "the newest runs of the task worked on last"),
-        ("autoresearch run list --state confirmed --sort value", "the confirmed ones, by value"),
-        ("autoresearch run list --has muon --find warm-up", "by what they change, by their words"),
-        see="top, node records, show, task effects",
-    ),
+    ("autoresearch run list", "the newest runs of the task worked on last"),
+    ("autoresearch run list --state confirmed --sort value", "the confirmed ones, by value"),
+    ("autoresearch run list --has muon --find warm-up", "by what they change, by their words"),
+    see="top, node records, show, task effects",
 )
 def runs(  # noqa: PLR0913 - one for each way to choose
     *,
@@ -217,12 +213,10 @@ def runs(  # noqa: PLR0913 - one for each way to choose
 
 @app.command(
     "run star",
-    epilog=catalogue.examples(
-        ("autoresearch run star @", "the best run of today"),
-        ("autoresearch run star g3xk", "a run by the beginning of its id"),
-        ("autoresearch node records --starred", "all that you starred"),
-        see="run unstar, node records, note add",
-    ),
+    ("autoresearch run star @", "the best run of today"),
+    ("autoresearch run star g3xk", "a run by the beginning of its id"),
+    ("autoresearch node records --starred", "all that you starred"),
+    see="run unstar, node records, note add",
 )
 def star(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """Star a run or another record, to find it again. Only this machine knows; `node records` and `show` say so."""
@@ -231,12 +225,10 @@ def star(reference: catalogue.Reference, *, task: catalogue.Task = "", json: cat
 
 @app.command(
     "run unstar",
-    epilog=catalogue.examples(
-        ("autoresearch run unstar g3xk", "a run by the beginning of its id"),
-        ("autoresearch run unstar @ --task moons", "the best run of a task"),
-        ("autoresearch node records --starred", "what is left"),
-        see="run star, node records",
-    ),
+    ("autoresearch run unstar g3xk", "a run by the beginning of its id"),
+    ("autoresearch run unstar @ --task moons", "the best run of a task"),
+    ("autoresearch node records --starred", "what is left"),
+    see="run star, node records",
 )
 def unstar(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """Take the star of a record away."""
@@ -256,12 +248,10 @@ def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
 
 @app.command(
     "run believe",
-    epilog=catalogue.examples(
-        ("autoresearch run believe g3xk", "you looked at its program, and the number is true"),
-        ("autoresearch run believe g3xk --undo", "no longer"),
-        ("autoresearch run list --state 'not believed'", "what waits for your word"),
-        see="show, diff, run withdraw, verify",
-    ),
+    ("autoresearch run believe g3xk", "you looked at its program, and the number is true"),
+    ("autoresearch run believe g3xk --undo", "no longer"),
+    ("autoresearch run list --state 'not believed'", "what waits for your word"),
+    see="show, diff, run withdraw, verify",
 )
 def believe(
     reference: catalogue.Reference,
@@ -289,12 +279,10 @@ def believe(
 
 @app.command(
     "run claims",
-    epilog=catalogue.examples(
-        ("autoresearch run claims", "on the task worked on last"),
-        ("autoresearch run claims moons", "on one task"),
-        ("autoresearch run claims --json", "the same for a program"),
-        see="note list, note ask, run propose, node records --claims",
-    ),
+    ("autoresearch run claims", "on the task worked on last"),
+    ("autoresearch run claims moons", "on one task"),
+    ("autoresearch run claims --json", "the same for a program"),
+    see="note list, note ask, run propose, node records --claims",
 )
 def claims(*, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
@@ -313,12 +301,10 @@ def claims(*, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
 
 @app.command(
     "run withdraw",
-    epilog=catalogue.examples(
-        ("autoresearch run withdraw g3xk", "asks first, on a terminal"),
-        ("autoresearch run withdraw @mine --reason 'wrong data'", "with a public reason"),
-        ("autoresearch run withdraw g3xk --yes --json", "without a question, for a program"),
-        see="show, node records, verify",
-    ),
+    ("autoresearch run withdraw g3xk", "asks first, on a terminal"),
+    ("autoresearch run withdraw @mine --reason 'wrong data'", "with a public reason"),
+    ("autoresearch run withdraw g3xk --yes --json", "without a question, for a program"),
+    see="show, node records, verify",
 )
 def withdraw(
     reference: catalogue.Reference,

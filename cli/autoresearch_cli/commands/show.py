@@ -34,17 +34,15 @@ CHECKPOINT_SECONDS = 600.0
 # Of the runs of agents that use a release.
 USED_BY = 10
 
-app = catalogue.command_app()
+app = catalogue.CommandApp()
 
 
 @app.command(
     "show",
-    epilog=catalogue.examples(
-        ("autoresearch show @", "the best run"),
-        ("autoresearch show g3xk --code > train.py", "its source; any unique beginning of an id will do"),
-        ("autoresearch show @mine --field metrics.steps", "one number, nothing else"),
-        see="diff, run lineage, node records, top",
-    ),
+    ("autoresearch show @", "the best run"),
+    ("autoresearch show g3xk --code > train.py", "its source; any unique beginning of an id will do"),
+    ("autoresearch show @mine --field metrics.steps", "one number, nothing else"),
+    see="diff, run lineage, node records, top",
 )
 def show(
     reference: catalogue.Reference,
@@ -211,12 +209,10 @@ def fields(answer: ShowAnswer) -> dict[str, object]:
 
 @app.command(
     "diff",
-    epilog=catalogue.examples(
-        ("autoresearch diff @", "what the best run changed against its parent"),
-        ("autoresearch diff @~3 @", "the last three steps together"),
-        ("autoresearch diff @ > change.patch", "as a patch"),
-        see="show, run lineage, best",
-    ),
+    ("autoresearch diff @", "what the best run changed against its parent"),
+    ("autoresearch diff @~3 @", "the last three steps together"),
+    ("autoresearch diff @ > change.patch", "as a patch"),
+    see="show, run lineage, best",
 )
 def diff(
     reference: catalogue.Reference,
@@ -248,12 +244,10 @@ def diff(
 
 @app.command(
     "run lineage",
-    epilog=catalogue.examples(
-        ("autoresearch run lineage @", "how the best run came about"),
-        ("autoresearch run lineage @mine", "how your best came about"),
-        ("autoresearch run lineage @ --json", "the same for a program"),
-        see="diff, show, top",
-    ),
+    ("autoresearch run lineage @", "how the best run came about"),
+    ("autoresearch run lineage @mine", "how your best came about"),
+    ("autoresearch run lineage @ --json", "the same for a program"),
+    see="diff, show, top",
 )
 def lineage(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """The steps from the baseline to a run, each with what it gained."""
@@ -272,12 +266,10 @@ def complete_kind(incomplete: str) -> list[str]:
 
 @app.command(
     "node records",
-    epilog=catalogue.examples(
-        ("autoresearch node records", "the twenty newest records"),
-        ("autoresearch node records --kind run --mine -n 50", "what this machine ran"),
-        ("autoresearch node records --where 'value<1.1' --since 2d", "good runs of the last two days"),
-        see="show, top, node events, run export",
-    ),
+    ("autoresearch node records", "the twenty newest records"),
+    ("autoresearch node records --kind run --mine -n 50", "what this machine ran"),
+    ("autoresearch node records --where 'value<1.1' --since 2d", "good runs of the last two days"),
+    see="show, top, node events, run export",
 )
 def log(  # noqa: PLR0913 - one for each way to choose
     *,

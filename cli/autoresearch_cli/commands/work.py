@@ -25,17 +25,15 @@ from autoresearch_cli.event_display import PROGRESS, EventLines, EventMonitor, c
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
 
-app = catalogue.command_app()
+app = catalogue.CommandApp()
 
 
 @app.command(
     "status",
-    epilog=catalogue.examples(
-        ("autoresearch status", "the daemon, the run in progress, the best so far"),
-        ("autoresearch status --json | jq -r .state", "for another program"),
-        ("autoresearch status --since 7d", "what happened on the task in the last week, in a sentence"),
-        see="best, node events, node doctor",
-    ),
+    ("autoresearch status", "the daemon, the run in progress, the best so far"),
+    ("autoresearch status --json | jq -r .state", "for another program"),
+    ("autoresearch status --since 7d", "what happened on the task in the last week, in a sentence"),
+    see="best, node events, node doctor",
 )
 def status(
     *,
@@ -96,12 +94,10 @@ def stopped() -> StatusAnswer:
 
 @app.command(
     "work",
-    epilog=catalogue.examples(
-        ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
-        ("autoresearch work grammar --for 2h --then", "two hours behind them; --instead of --then ends them"),
-        ("autoresearch work --cancel 2", "end order 2 and its run in progress; --list has the numbers"),
-        see="up, node pause, node finish, status, run",
-    ),
+    ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
+    ("autoresearch work grammar --for 2h --then", "two hours behind them; --instead of --then ends them"),
+    ("autoresearch work --cancel 2", "end order 2 and its run in progress; --list has the numbers"),
+    see="up, node pause, node finish, status, run",
 )
 def work(  # noqa: PLR0913 - one option for each part of an order
     task: Annotated[
@@ -258,12 +254,10 @@ def say_default(folder: str) -> None:
 
 @app.command(
     "node pause",
-    epilog=catalogue.examples(
-        ("autoresearch node pause", "stop working until `autoresearch node resume`, across restarts too"),
-        ("autoresearch node pause --for 2h", "go on by itself in two hours"),
-        ("autoresearch node pause --for 1h30m --json", "the same for a program"),
-        see="node resume, node finish, work, down",
-    ),
+    ("autoresearch node pause", "stop working until `autoresearch node resume`, across restarts too"),
+    ("autoresearch node pause --for 2h", "go on by itself in two hours"),
+    ("autoresearch node pause --for 1h30m --json", "the same for a program"),
+    see="node resume, node finish, work, down",
 )
 def pause(*, how_long: catalogue.For = None, json: catalogue.Json = False) -> None:
     """Stop the run in progress and start no other, for a while or until `autoresearch node resume`."""
@@ -273,12 +267,10 @@ def pause(*, how_long: catalogue.For = None, json: catalogue.Json = False) -> No
 
 @app.command(
     "node resume",
-    epilog=catalogue.examples(
-        ("autoresearch node resume", "end a pause"),
-        ("autoresearch node resume && autoresearch status", "and show the state"),
-        ("autoresearch node resume --json", "the same for a program"),
-        see="node pause, work, status",
-    ),
+    ("autoresearch node resume", "end a pause"),
+    ("autoresearch node resume && autoresearch status", "and show the state"),
+    ("autoresearch node resume --json", "the same for a program"),
+    see="node pause, work, status",
 )
 def resume(*, json: catalogue.Json = False) -> None:
     """End a pause. The work that you asked for goes on."""
@@ -287,12 +279,10 @@ def resume(*, json: catalogue.Json = False) -> None:
 
 @app.command(
     "node finish",
-    epilog=catalogue.examples(
-        ("autoresearch node finish", "let the run in progress end, then stop working"),
-        ("autoresearch node finish && autoresearch status", "and show the state"),
-        ("autoresearch node finish --json", "the same for a program"),
-        see="node pause, work, down",
-    ),
+    ("autoresearch node finish", "let the run in progress end, then stop working"),
+    ("autoresearch node finish && autoresearch status", "and show the state"),
+    ("autoresearch node finish --json", "the same for a program"),
+    see="node pause, work, down",
 )
 def finish(*, json: catalogue.Json = False) -> None:
     """Let the run in progress end and be published, then stop working."""
@@ -314,12 +304,10 @@ QUIET_SECONDS = 0.5
 
 @app.command(
     "node events",
-    epilog=catalogue.examples(
-        ("autoresearch node events", "everything that is kept, oldest first"),
-        ("autoresearch node events --follow", "from now on, until Ctrl-C"),
-        ("autoresearch node events --since 120 --follow --json", "catch up after event 120, then go on"),
-        see="status, node records, work --follow",
-    ),
+    ("autoresearch node events", "everything that is kept, oldest first"),
+    ("autoresearch node events --follow", "from now on, until Ctrl-C"),
+    ("autoresearch node events --since 120 --follow --json", "catch up after event 120, then go on"),
+    see="status, node records, work --follow",
 )
 def events(
     *,
