@@ -16,17 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from autoresearch.judging.statistics import GAP_ERRORS, gap
-from autoresearch.run.bench import (
-    MIB,
-    Bench,
-    Purse,
-    command_words,
-    fault_of_program,
-    job_limits,
-    program_files,
-    runs_library,
-    task_data,
-)
+from autoresearch.run import bench as run_bench
 from autoresearch.run.data import without
 from autoresearch.run.packages import program_python
 from autoresearch.run.sandbox.execute import execute
@@ -44,10 +34,10 @@ def evaluate(
     task: Task,
     source: str,
     artifact: Path,
-    bench: Bench,
+    bench: run_bench.Bench,
     seed: int,
     *,
-    purse: Purse | None = None,
+    purse: run_bench.Purse | None = None,
 ) -> JobOutcome:
     """Run the task's evaluator on an artifact, in a sandbox with the pinned files and all data of the task.
 
@@ -59,9 +49,9 @@ def evaluate(
         AutoresearchError: the task's data can't be made here.
     """
     assert task.evaluator is not None, "asked only of tasks that have an evaluator"
-    words, purse = command_words(task.evaluator.command), purse or Purse()
+    words, purse = run_bench.command_words(task.evaluator.command), purse or run_bench.Purse()
     job = _job(task, artifact, bench, seed, task.harness, words)
-    job = replace(job, data=task_data(task, bench), metric_source="stdout", metric_name=task.metric.name)
+    job = replace(job, data=run_bench.task_data(task, bench), metric_source="stdout", metric_name=task.metric.name)
     if task.evaluator.answers:
         outcome = _run_evaluator(task, source, artifact, job, bench, purse)
     else:
@@ -83,8 +73,8 @@ def _run_evaluator(
     source: str,
     artifact: Path,
     job: Job,
-    bench: Bench,
-    purse: Purse,
+    bench: run_bench.Bench,
+    purse: run_bench.Purse,
 ) -> JobOutcome:
     """What came of the evaluator, with what the program that it asked used and printed; that is ended with it.
 
@@ -92,8 +82,8 @@ def _run_evaluator(
     """
     assert task.evaluator is not None
     files = {name: content for name, content in task.harness.items() if name not in task.hidden}
-    words = command_words(task.evaluator.answers)
-    partner = _job(task, artifact, bench, 0, {**program_files(source), **files}, words)
+    words = run_bench.command_words(task.evaluator.answers)
+    partner = _job(task, artifact, bench, 0, {**run_bench.program_files(source), **files}, words)
     partner = replace(
         partner, inputs={place: path for place, path in partner.inputs.items() if place not in task.hidden}
     )
@@ -133,7 +123,7 @@ def _run_evaluator(
 
 
 def _job(
-    task: Task, artifact: Path, bench: Bench, seed: int, files: Mapping[str, bytes], command: tuple[str, ...]
+    task: Task, artifact: Path, bench: run_bench.Bench, seed: int, files: Mapping[str, bytes], command: tuple[str, ...]
 ) -> Job:
     assert task.evaluator is not None
     name = task.evaluator.artifact
@@ -145,8 +135,8 @@ def _job(
         inputs=sources(task),
         foreign=bench.foreign,
         python=bench.python,
-        library=runs_library(command),
-        limits=job_limits(task, bench.ceiling),
+        library=run_bench.runs_library(command),
+        limits=run_bench.job_limits(task, bench.ceiling),
         seed=seed,
         threads=bench.threads,
         device=bench.device,
@@ -157,7 +147,7 @@ def fault_of_artifact(task: Task, artifact: Path) -> str | None:
     """Why a stranger's artifact is not evaluated, as a sentence, or None: it is too large."""
     assert task.evaluator is not None, "asked only of tasks that have an evaluator"
     most = task.evaluator.artifact_mib
-    return None if artifact.stat().st_size <= most * MIB else f"its artifact is larger than {most} MiB"
+    return None if artifact.stat().st_size <= most * run_bench.MIB else f"its artifact is larger than {most} MiB"
 
 
 # So many documents are asked about with shuffled weights: what that gives is far from the value, or should be.
@@ -211,12 +201,12 @@ class ChallengeDraw(NamedTuple):
 def examine(
     task: Task,
     model: Model,
-    bench: Bench,
+    bench: run_bench.Bench,
     challenge: ChallengeDraw,
     *,
     fresh_seed: int | None = None,
     parent: Model | None = None,
-    purse: Purse | None = None,
+    purse: run_bench.Purse | None = None,
 ) -> Examined:
     """Have the referee measure a model on the task's text.
 
@@ -229,14 +219,14 @@ def examine(
     # The daemon imports this room too, and goes without numpy.
     import numpy as np
 
-    if (fault := fault_of_program(task, model.source)) is not None:
+    if (fault := run_bench.fault_of_program(task, model.source)) is not None:
         return Examined(RunStatus.INVALID, fault)
     began, own = time.monotonic(), own_text(task, bench)
     new = None
     if fresh_seed is not None and task.evaluation is not None and task.evaluation.fresh:
         new = new_text(task, fresh_seed, bench, own=len(own))
     documents = own if new is None else np.concatenate([own, new.documents])
-    purse = purse or Purse()
+    purse = purse or run_bench.Purse()
     examinee, as_much = _examinee(task, model, bench, purse), replace(purse)
     evaluation = _ask_examinee(task, examinee, documents, challenge, own=len(own))
     floor = task.metric.floor
@@ -265,11 +255,11 @@ def examine(
 def examine_on_new_text(
     task: Task,
     model: Model,
-    bench: Bench,
+    bench: run_bench.Bench,
     challenge: ChallengeDraw,
     *,
     new: NewText,
-    purse: Purse | None = None,
+    purse: run_bench.Purse | None = None,
 ) -> Examined:
     """Have the referee measure a model on new text alone: what it knows of the task's own by heart is no help.
 
@@ -279,7 +269,7 @@ def examine_on_new_text(
         AutoresearchError: as there.
     """
     began = time.monotonic()
-    examinee = _examinee(task, model, bench, purse or Purse())
+    examinee = _examinee(task, model, bench, purse or run_bench.Purse())
     evaluation = _ask_examinee(task, examinee, new.documents, challenge)
     # What is impossible on the task's own text may be luck on an easier one.
     floor = task.metric.floor if new.level is not None else None
@@ -310,17 +300,17 @@ def _unigram(documents: Tokens) -> float:
     return float(-(shares[shares > 0] * np.log2(shares[shares > 0])).sum())
 
 
-def _examinee(task: Task, model: Model, bench: Bench, purse: Purse) -> Examinee:
+def _examinee(task: Task, model: Model, bench: run_bench.Bench, purse: run_bench.Purse) -> Examinee:
     from autoresearch.run.referee import Examinee
 
     assert task.evaluation is not None
     seen = {name: text for name, text in task.harness.items() if name not in task.hidden}
     return Examinee(
-        files={**program_files(model.source), **seen},
+        files={**run_bench.program_files(model.source), **seen},
         checkpoint=model.checkpoint,
         values=task.evaluation.values,
         bench=replace(bench, python=program_python(model.source, bench)),
-        limits=job_limits(task, bench.ceiling),
+        limits=run_bench.job_limits(task, bench.ceiling),
         purse=purse,
     )
 

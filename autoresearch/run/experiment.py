@@ -13,24 +13,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
-from autoresearch.run.bench import (
-    MIB,
-    Bench,
-    Cost,
-    Purse,
-    command_words,
-    device_name,
-    environment,
-    fault_of_program,
-    is_metered,
-    job_limits,
-    known_cost,
-    program_files,
-    purse_of,
-    remember_cost,
-    runs_library,
-    task_data,
-)
+from autoresearch.run import bench as run_bench
 from autoresearch.run.data import copied, without
 from autoresearch.run.evaluating import ChallengeDraw, Model, evaluate, examine, examine_on_new_text, fault_of_artifact
 from autoresearch.run.packages import program_python
@@ -119,7 +102,7 @@ class Experiment:
 
     task: Task
     plan: Plan
-    bench: Bench
+    bench: run_bench.Bench
     world: World | None = None
     on_progress: Callable[[RunProgress], None] | None = None
 
@@ -137,7 +120,7 @@ class Experiment:
         task, source, bench = self.task, self.plan.source, self.bench
         python, card = bench.python, card_of(bench.device)
         before = None if card is None else read_card(card)
-        if (fault := fault_of_program(task, source)) is not None:
+        if (fault := run_bench.fault_of_program(task, source)) is not None:
             outcome = JobOutcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
         else:
             python = program_python(source, bench)
@@ -163,8 +146,8 @@ class Experiment:
             outcome,
             reason=outcome.reason[:REASON_CHARACTERS],
             metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
-            device=device_name(device)[:TITLE_CHARACTERS],
-            environment=environment(python, device) | ({} if device == PROCESSOR else speed),
+            device=run_bench.device_name(device)[:TITLE_CHARACTERS],
+            environment=run_bench.environment(python, device) | ({} if device == PROCESSOR else speed),
         )
 
     def _within_budget(self) -> JobOutcome:
@@ -172,15 +155,15 @@ class Experiment:
         task, bench, budget = self.task, self.bench, self.plan.budget
         is_baseline = self.plan.source_digest == source_digest(task.baseline.decode())
         baseline = None
-        if not is_baseline and is_metered(task):
-            baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget)
-        purse = purse_of(task, bench, baseline)
-        outcome = self.train(purse.training_limits(job_limits(task, bench.ceiling)))
+        if not is_baseline and run_bench.is_metered(task):
+            baseline = run_bench.known_cost(task, bench, budget) or _baseline_cost(task, bench, budget)
+        purse = run_bench.purse_of(task, bench, baseline)
+        outcome = self.train(purse.training_limits(run_bench.job_limits(task, bench.ceiling)))
         purse.pay_training(outcome)
         if outcome.status is RunStatus.OK:
             outcome = self.with_number(outcome, purse)
         if is_baseline and outcome.status is RunStatus.OK:
-            remember_cost(task, bench, budget, purse.cost)
+            run_bench.remember_cost(task, bench, budget, purse.cost)
         if (judged := judge_cost(task, bench, budget, purse, outcome.status)) is None:
             return outcome
         status, reason = judged
@@ -192,17 +175,17 @@ class Experiment:
         Where it asks for a card, was given one and has computed on the processor, that is no run of it.
         """
         task, bench = self.task, self.bench
-        files = {**program_files(self.plan.source), **task.harness}
+        files = {**run_bench.program_files(self.plan.source), **task.harness}
         files = {name: text for name, text in files.items() if name not in task.hidden}
         if task.evaluator is not None:
-            limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * MIB)
-        command = command_words(task.recipe.command)
+            limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * run_bench.MIB)
+        command = run_bench.command_words(task.recipe.command)
         with self._visible_data() as data:
             job = Job(
                 files=files,
-                build=command_words(task.recipe.build),
+                build=run_bench.command_words(task.recipe.build),
                 command=command,
-                library=runs_library(command),
+                library=run_bench.runs_library(command),
                 copied=tuple(files),
                 data=data,
                 foreign=bench.foreign,
@@ -230,20 +213,20 @@ class Experiment:
     def _visible_data(self) -> Iterator[Path | None]:
         """What a program sees of the data; where the task has other worlds, only the content tells which it is."""
         task, world = self.task, self.world
-        data = task_data(task, self.bench) if world is None or world.data is None else world.data
+        data = run_bench.task_data(task, self.bench) if world is None or world.data is None else world.data
         if data is not None and task.evaluation is not None and task.evaluation.world:
             with copied(data, task.hidden, self.bench.data_cache) as folder:
                 yield folder
         else:
             yield without(data, task.hidden) if data is not None and task.hidden else data
 
-    def with_number(self, outcome: JobOutcome, purse: Purse) -> JobOutcome:
+    def with_number(self, outcome: JobOutcome, purse: run_bench.Purse) -> JobOutcome:
         """The outcome of a training with the number of the referee or evaluator, where the task has one."""
         if self.task.evaluation is not None:
             return self._refereed(outcome, purse)
         return outcome if self.task.evaluator is None else self._evaluated(outcome, purse)
 
-    def _refereed(self, outcome: JobOutcome, purse: Purse) -> JobOutcome:
+    def _refereed(self, outcome: JobOutcome, purse: run_bench.Purse) -> JobOutcome:
         """The outcome with the referee's number, or with why there is none."""
         if outcome.checkpoint is None:
             reason = "it left no checkpoint for the referee"
@@ -271,7 +254,7 @@ class Experiment:
         assert self.task.evaluator is not None
         return secrets.randbits(63) if self.task.evaluator.fresh else evaluation_seed(self.plan.seed)
 
-    def _evaluated(self, outcome: JobOutcome, purse: Purse) -> JobOutcome:
+    def _evaluated(self, outcome: JobOutcome, purse: run_bench.Purse) -> JobOutcome:
         """The outcome with the number of the task's evaluator, or with why there is none."""
         assert self.task.evaluator is not None
         if outcome.checkpoint is None:
@@ -292,7 +275,7 @@ class Experiment:
 
 
 def judge_cost(
-    task: Task, bench: Bench, budget: float, purse: Purse, status: RunStatus
+    task: Task, bench: run_bench.Bench, budget: float, purse: run_bench.Purse, status: RunStatus
 ) -> tuple[RunStatus, str] | None:
     """What follows from what a run with this budget cost that ended so; None where it is within what it may.
 
@@ -314,31 +297,31 @@ def judge_cost(
     return None
 
 
-def question_purse(task: Task, bench: Bench) -> Purse:
+def question_purse(task: Task, bench: run_bench.Bench) -> run_bench.Purse:
     """The purse of a model that is asked alone, trained elsewhere with the task's budget."""
     budget, baseline = float(task.budget.amount), None
-    if is_metered(task):
-        baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget)
-    return purse_of(task, bench, baseline, asked_alone=True)
+    if run_bench.is_metered(task):
+        baseline = run_bench.known_cost(task, bench, budget) or _baseline_cost(task, bench, budget)
+    return run_bench.purse_of(task, bench, baseline, asked_alone=True)
 
 
-def _baseline_cost(task: Task, bench: Bench, budget: float) -> Cost | None:
+def _baseline_cost(task: Task, bench: run_bench.Bench, budget: float) -> run_bench.Cost | None:
     """Run the baseline for its cost; None where it does not end well.
 
     Where its answers come to no number, runs are bounded by its training alone.
     """
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=budget)
     # Its checkpoint must not take another's place.
-    experiment, purse = Experiment(task, plan, bench.beside("baseline")), purse_of(task, bench)
-    outcome = experiment.train(job_limits(task, bench.ceiling))
+    experiment, purse = Experiment(task, plan, bench.beside("baseline")), run_bench.purse_of(task, bench)
+    outcome = experiment.train(run_bench.job_limits(task, bench.ceiling))
     if outcome.status is not RunStatus.OK:
         return None
     purse.pay_training(outcome)
     evaluation = experiment.with_number(outcome, purse)
     if evaluation.status is RunStatus.CANCELLED:
         return None
-    cost = purse.cost if evaluation.status is RunStatus.OK else Cost(purse.cost.training_ms)
-    remember_cost(task, bench, budget, cost)
+    cost = purse.cost if evaluation.status is RunStatus.OK else run_bench.Cost(purse.cost.training_ms)
+    run_bench.remember_cost(task, bench, budget, cost)
     return cost
 
 

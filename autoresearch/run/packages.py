@@ -35,13 +35,7 @@ from autoresearch.paths import TOLD_CHARACTERS, Paths, archive_paths
 from autoresearch.run.bench import Bench
 from autoresearch.run.consent import is_allowed
 from autoresearch.run.package_locks import call, pip
-from autoresearch.run.sandbox.layout import (
-    Interpreter,
-    interpreter_in,
-    made_interpreter,
-    package_folders,
-    site_packages,
-)
+from autoresearch.run.sandbox import layout
 from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
 from autoresearch.settings import Work
 from autoresearch.task.loading import shipped_as
@@ -192,12 +186,12 @@ def _target(path: PurePosixPath, environment: Path) -> Path | None:
     """Where a file of a wheel belongs; None: nowhere."""
     parts = path.parts
     if not parts[0].endswith(".data"):
-        return site_packages(environment).joinpath(*parts)
+        return layout.site_packages(environment).joinpath(*parts)
     kind, rest = parts[1:2], parts[2:]
     if not rest:
         return None
     if kind[0] in _CODE:
-        return site_packages(environment).joinpath(*rest)
+        return layout.site_packages(environment).joinpath(*rest)
     is_pythons = rest[0] in _OF_PYTHON or (rest[0] == "lib" and rest[1:2] and rest[1].startswith("python"))
     return environment.joinpath(*rest) if kind[0] == _DATA and not is_pythons else None
 
@@ -229,7 +223,7 @@ def task_python(
     *,
     may_install: Callable[[], int],
     cancelled: Callable[[], bool] | None = None,
-) -> Interpreter | None:
+) -> layout.Interpreter | None:
     """The Python that runs a task's programs; None: the node's own. Its packages are installed if they are not here.
 
     ``may_install`` gives the bytes that all environments may take then, 0 for none: see the function of that name.
@@ -243,7 +237,7 @@ def task_python(
     if task.python is None:
         return None
     if task.python.venv:
-        return interpreter_in(Path(task.python.venv).expanduser())
+        return layout.interpreter_in(Path(task.python.venv).expanduser())
     package_set = _of_task(task)
     most = 0 if package_set.is_installed(place) else may_install()
     if not most and not package_set.is_installed(place):
@@ -251,7 +245,7 @@ def task_python(
     return package_set.python(place, most, cancelled=cancelled)
 
 
-def program_python(source: str, bench: Bench) -> Interpreter | None:
+def program_python(source: str, bench: Bench) -> layout.Interpreter | None:
     """The Python that runs a program: the one with the packages that it brings, else that of its task.
 
     Raises:
@@ -287,7 +281,7 @@ class PackageSet:
 
     def folder(self, place: Path) -> Path:
         """Where their environment is, or will be: another place for another Python."""
-        base = [str(folder) for folder in package_folders()] if self.base else []
+        base = [str(folder) for folder in layout.package_folders()] if self.base else []
         text = repr((write_lock(self.packages), sys.version, base))
         return place / hashlib.sha256(text.encode()).hexdigest()
 
@@ -295,7 +289,7 @@ class PackageSet:
         """Whether their environment is here."""
         return self.folder(place).is_dir()
 
-    def python(self, place: Path, most: int, *, cancelled: Callable[[], bool] | None = None) -> Interpreter:
+    def python(self, place: Path, most: int, *, cancelled: Callable[[], bool] | None = None) -> layout.Interpreter:
         """The Python that has them. They are installed if they are not here: all lists take ``most`` bytes then.
 
         Raises:
@@ -307,7 +301,7 @@ class PackageSet:
         if not target.is_dir():
             _install(self, target, most, cancelled)
         os.utime(target)  # it is in use
-        return made_interpreter(target, with_base=self.base)
+        return layout.made_interpreter(target, with_base=self.base)
 
 
 def _of_task(task: Task) -> PackageSet:
@@ -361,12 +355,12 @@ def _made(packages: PackageSet, scratch: Scratch, most: int, cancelled: Callable
     allowed = {digest for package in packages.packages for digest in package.hashes}
     unpack(sorted(wheels.iterdir()), made, allowed, most)
     # A run can't keep what it compiles. Files that are no Python of this version are no fault.
-    step([sys.executable, "-I", "-c", _COMPILE, str(site_packages(made))], cancelled=cancelled)
+    step([sys.executable, "-I", "-c", _COMPILE, str(layout.site_packages(made))], cancelled=cancelled)
     for folder in (made, *made.rglob("*")):
         if folder.is_dir() and not folder.is_symlink():
             folder.chmod(0o755)
     if packages.base:
-        (site_packages(made) / _BASE).write_text("".join(f"{folder}\n" for folder in package_folders()))
+        (layout.site_packages(made) / _BASE).write_text("".join(f"{folder}\n" for folder in layout.package_folders()))
     return made
 
 

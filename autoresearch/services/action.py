@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from autoresearch.errors import ServiceError, ServiceRefused, UsageError
-from autoresearch.services.links.client import Caller, Errors, check_same
-from autoresearch.services.links.newest import Publisher, Subscriber
-from autoresearch.services.links.server import RequestServer, ServerCounts
+from autoresearch.errors import ServiceRefused, UsageError
+from autoresearch.services.links.both_ends import ServiceClient, ServiceServer
+from autoresearch.services.links.client import Errors
+from autoresearch.services.links.server import RequestServer
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 _logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class ActionConfig:
         }
 
 
-class ActionServer:
+class ActionServer(ServiceServer):
     """Answers ``obs()`` with ``obs_callback(keys)`` and ``act()`` with ``act_callback(key, payload)``, in one thread.
 
     Raises:
@@ -62,29 +62,8 @@ class ActionServer:
         self.config = config
         self._obs_callback, self._act_callback = obs_callback, act_callback
         self._server = RequestServer(self._answer, config.port_number, address, keys)
-        self._publisher: Publisher | None = None
         if config.broadcast_port is not None:
-            try:
-                self._publisher = Publisher(config.broadcast_port, address, keys)
-            except BaseException:
-                self._server.stop()
-                raise
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._server.port
-
-    @property
-    def counts(self) -> ServerCounts:
-        """What it did so far."""
-        return self._server.counts
-
-    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002 - the call that agentlace's programs make
-        """Answer until ``stop``: in this thread, or with ``threaded`` in one of its own."""
-        if self._publisher is not None:
-            self._publisher.start(threaded=True)
-        self._server.start(threaded)
+            self._publisher = self._published(config.broadcast_port, address, keys)
 
     def publish_obs(self, payload: Any) -> bool:  # noqa: ANN401 - an observation may be anything
         """Send an observation to every client that registered a callback: whether that is turned on.
@@ -96,12 +75,6 @@ class ActionServer:
             return False
         self._publisher.publish(payload)
         return True
-
-    def stop(self) -> None:
-        """End it, from any thread, any number of times."""
-        if self._publisher is not None:
-            self._publisher.stop()
-        self._server.stop()
 
     def _answer(self, question: object) -> object:
         match question:
@@ -122,7 +95,7 @@ class ActionServer:
             raise ServiceRefused(f"no such key: {', '.join(sorted(map(str, unknown)))}")
 
 
-class ActionClient:
+class ActionClient(ServiceClient):
     """Asks an ActionServer. A failure is None, and ``last_error`` says why; ``errors="raise"`` raises it instead.
 
     The second argument is the config, or the port beside ``config=``. ``task_id`` is kept, as a name for this client.
@@ -148,23 +121,9 @@ class ActionClient:
         if chosen is None:
             raise UsageError("an action client needs a config", hint="ActionClient(server_ip, config)")
         port = port_or_config if isinstance(port_or_config, int) else chosen.port_number
-        self.config, self.server_ip, self.task_id = chosen, server_ip, task_id
-        self._caller = Caller(server_ip, port, timeout_ms=timeout_ms, keys=keys, errors=errors)
-        self._keys = keys
-        self._subscriber: Subscriber | None = None
-        answer = self._caller.first_answer({"type": "config"}, wait=wait_for_server)
-        try:
-            check_same(chosen.agreed(), answer.get("agreed") if isinstance(answer, dict) else None)
-        except ServiceError:
-            self._caller.close()
-            raise
-        broadcast_port = answer.get("broadcast_port")
-        self._broadcast_port = chosen.broadcast_port or (broadcast_port if isinstance(broadcast_port, int) else 0)
-
-    @property
-    def last_error(self) -> ServiceError | None:
-        """Why the last call failed; none where it did not."""
-        return self._caller.last_error
+        self.config, self.task_id, place = chosen, task_id, (server_ip, port, keys)
+        agreed, publishes = chosen.agreed(), chosen.broadcast_port
+        self._connect(place, agreed, publishes, timeout_ms=timeout_ms, errors=errors, wait=wait_for_server)
 
     def obs(self, keys: Iterable[str] | None = None) -> Any:  # noqa: ANN401 - an observation may be anything
         """The observation of these keys, of all by default; None where the server did not answer.
@@ -196,14 +155,4 @@ class ActionClient:
         """
         if not self._broadcast_port:
             raise UsageError("this server publishes no observations", hint="set broadcast_port in its config")
-        if self._subscriber is not None:
-            self._subscriber.stop()
-        self._subscriber = Subscriber(
-            lambda value, _: callback(value), self.server_ip, self._broadcast_port, self._keys
-        )
-
-    def stop(self) -> None:
-        """End the connection and the callback."""
-        if self._subscriber is not None:
-            self._subscriber.stop()
-        self._caller.close()
+        self._subscribe(callback)

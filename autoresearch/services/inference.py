@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from autoresearch.errors import ServiceError, ServiceFailed, ServiceRefused
+from autoresearch.errors import ServiceFailed, ServiceRefused
+from autoresearch.services.links.both_ends import ServiceClient, ServiceServer
 from autoresearch.services.links.client import Caller, Errors
-from autoresearch.services.links.server import RequestServer, ServerCounts
+from autoresearch.services.links.server import RequestServer
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 Interface = Callable[[Any], object]
 BatchedInterface = Callable[[list[Any]], Sequence[object]]
 
 
-class InferenceServer:
+class InferenceServer(ServiceServer):
     """Answers calls of the interfaces that are registered, one at a time, or several at once where it batches.
 
     With ``max_batch`` above 1, calls wait up to ``max_wait_ms`` for others. A batched interface gets all payloads that
@@ -42,16 +43,6 @@ class InferenceServer:
         else:
             self._server = RequestServer(lambda question: self._answers([question])[0], port_num, address, keys)
 
-    @property
-    def port(self) -> int:
-        """The port; chosen by the system where ``port_num`` was 0."""
-        return self._server.port
-
-    @property
-    def counts(self) -> ServerCounts:
-        """What it did so far."""
-        return self._server.counts
-
     def register_interface(self, name: str, callback: Interface) -> None:
         """Answer calls of ``name`` by ``callback(payload)``."""
         self._batched.pop(name, None)
@@ -61,14 +52,6 @@ class InferenceServer:
         """Answer calls of ``name`` that came together by one ``callback(payloads)``: a list with a result for each."""
         self._interfaces.pop(name, None)
         self._batched[name] = callback
-
-    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002 - the call that agentlace's programs make
-        """Answer until ``stop``: in this thread, or with ``threaded`` in one of its own."""
-        self._server.start(threaded)
-
-    def stop(self) -> bool:
-        """End it: whether its port is free. A callback that takes longer than five seconds is not waited for."""
-        return self._server.stop()
 
     def _answers(self, questions: list[Any]) -> list[object]:
         answers: list[object] = [None] * len(questions)
@@ -116,11 +99,12 @@ class InferenceServer:
         return results
 
 
-class InferenceClient:
+class InferenceClient(ServiceClient):
     """Calls interfaces of a server; several threads may, one call at a time.
 
     A call that fails returns None, and one that the server refuses {"success": False, "message": why}, as agentlace's
-    callers expect. ``last_error`` tells why. With ``errors="raise"`` a call raises that error.
+    callers expect. ``last_error`` tells why. With ``errors="raise"`` a call raises that error. After ``stop`` a further
+    call opens the connection again.
     """
 
     def __init__(
@@ -133,11 +117,6 @@ class InferenceClient:
         errors: Errors = "none",
     ) -> None:
         self._caller = Caller(server_ip, port_num, timeout_ms=timeout_ms, keys=keys, errors=errors)
-
-    @property
-    def last_error(self) -> ServiceError | None:
-        """Why the last call failed; none where it did not."""
-        return self._caller.last_error
 
     def interfaces(self) -> set[str]:
         """The names that can be called; none where the server does not answer."""
@@ -156,7 +135,3 @@ class InferenceClient:
         if isinstance(self._caller.last_error, ServiceRefused):
             return {"success": False, "message": str(self._caller.last_error)}
         return answer
-
-    def stop(self) -> None:
-        """End the connection; a further call opens it again."""
-        self._caller.close()

@@ -16,9 +16,10 @@ from typing import Any
 from autoresearch.errors import BadMessage, ServiceError, ServiceRefused
 from autoresearch.services.data.data_store import DataStoreBase, SamplesPerInsert, ledger_of
 from autoresearch.services.data.transfer import RowsSent, RowsTaken, Sending, as_message, from_columns, rows_sent
-from autoresearch.services.links.client import Caller, Errors, check_same
-from autoresearch.services.links.newest import Publisher, Subscriber
-from autoresearch.services.links.server import RequestServer, ServerCounts
+from autoresearch.services.links.both_ends import ServiceClient, ServiceServer
+from autoresearch.services.links.client import Errors
+from autoresearch.services.links.newest import Publisher
+from autoresearch.services.links.server import RequestServer
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 from autoresearch.text import one_line
 
@@ -50,7 +51,7 @@ DataCallback = Callable[[str, dict[str, Any]], object]
 RequestCallback = Callable[[str, Any], Any]
 
 
-class TrainerServer:
+class TrainerServer(ServiceServer):
     """Takes actors' rows into its stores, each row once, and publishes weights with a version.
 
     ``data_callback(store_name, {"data": rows, "last_id": number})`` is called after rows arrived, and
@@ -59,6 +60,8 @@ class TrainerServer:
     Raises:
         Refused: the address is open to other machines, and there are no keys; or a port is taken.
     """
+
+    _publisher: Publisher
 
     def __init__(
         self,
@@ -76,16 +79,7 @@ class TrainerServer:
         self._stores: dict[str, DataStoreBase] = {}
         self._limits: dict[str, SamplesPerInsert] = {}
         self._server = RequestServer(self._answer, config.port_number, address, keys)
-        try:
-            self._publisher = Publisher(config.broadcast_port, address, keys)
-        except BaseException:
-            self._server.stop()
-            raise
-
-    @property
-    def port(self) -> int:
-        """Where it takes rows and requests."""
-        return self._server.port
+        self._publisher = self._published(config.broadcast_port, address, keys)
 
     @property
     def broadcast_port(self) -> int:
@@ -117,21 +111,6 @@ class TrainerServer:
             BadMessage: a part of them cannot be sent.
         """
         return self._publisher.publish(payload)
-
-    @property
-    def counts(self) -> ServerCounts:
-        """What it did so far."""
-        return self._server.counts
-
-    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002 - the call that agentlace's programs make
-        """Take rows and requests until ``stop``: in this thread, or with ``threaded`` in one of its own."""
-        self._publisher.start(threaded=True)
-        self._server.start(threaded)
-
-    def stop(self) -> None:
-        """End it, from any thread, any number of times."""
-        self._publisher.stop()
-        self._server.stop()
 
     def _answer(self, question: object) -> object:
         match question:
@@ -196,7 +175,7 @@ class TrainerServer:
             _logger.exception("the data callback raised an error; the rows are stored")
 
 
-class TrainerClient:
+class TrainerClient(ServiceClient):
     """Sends the rows of its stores to a TrainerServer, each once, and receives published weights.
 
     A failure is None or False, and ``last_error`` says why; ``errors="raise"`` raises it instead. ``data_store`` is the
@@ -222,33 +201,19 @@ class TrainerClient:
         errors: Errors = "none",
     ) -> None:
         _logger.setLevel(log_level)
-        self.server_ip, self.config = server_ip, config
+        self.config = config
         self.data_stores = dict(data_stores or {}) | ({name: data_store} if data_store is not None else {})
-        self._keys = keys
-        self._subscriber: Subscriber | None = None
         self._ended = threading.Event()
         self._updating: threading.Thread | None = None
         self._last_request = float("-inf")
-        self._caller = Caller(server_ip, config.port_number, timeout_ms=timeout_ms, keys=keys, errors=errors)
-        answer = self._caller.first_answer({"type": "config"}, wait=wait_for_server)
-        try:
-            check_same(config.agreed(), answer.get("agreed") if isinstance(answer, dict) else None)
-        except ServiceError:
-            self._caller.close()
-            raise
-        port = answer.get("broadcast_port")
-        self._broadcast_port = config.broadcast_port or (port if isinstance(port, int) else 0)
+        place, agreed, publishes = (server_ip, config.port_number, keys), config.agreed(), config.broadcast_port
+        self._connect(place, agreed, publishes, timeout_ms=timeout_ms, errors=errors, wait=wait_for_server)
         self._sending = {
             store_name: Sending(self._caller.link, store_name, store) for store_name, store in self.data_stores.items()
         }
         with suppress(ServiceError):  # a store that the server lacks is told of by the next update
             self.update()
         self._last_request = float("-inf")
-
-    @property
-    def last_error(self) -> ServiceError | None:
-        """Why the last call failed; none where it did not."""
-        return self._caller.last_error
 
     @property
     def network_version(self) -> int:
@@ -282,11 +247,7 @@ class TrainerClient:
 
     def recv_network_callback(self, callback_fn: Callable[[Any], object]) -> None:
         """Call this with the newest weights, in a thread of its own; at once where there are some."""
-        if self._subscriber is not None:
-            self._subscriber.stop()
-        self._subscriber = Subscriber(
-            lambda weights, _: callback_fn(weights), self.server_ip, self._broadcast_port, self._keys
-        )
+        self._subscribe(callback_fn)
 
     def start_async_update(self, interval: float = 10) -> None:
         """Update every ``interval`` seconds in a thread of its own, until ``stop``."""
@@ -297,11 +258,9 @@ class TrainerClient:
     def stop(self) -> None:
         """End the connection and the threads. What was not sent stays in the client's stores."""
         self._ended.set()
-        if self._subscriber is not None:
-            self._subscriber.stop()
         if self._updating is not None and self._updating is not threading.current_thread():
             self._updating.join(5 + self._caller.link.timeout_ms / 1000)
-        self._caller.close()
+        super().stop()
 
     def _update_always(self, interval: float) -> None:
         while not self._ended.is_set():

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from autoresearch.ask.commands import NOUNS
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 RECENT = 200
 REFERENCES = [
     ("@", "the best run"),
@@ -154,15 +156,26 @@ def _two_lines(command: str, meaning: str, columns: int) -> list[str]:
     return [*rows, *textwrap.wrap(meaning, columns, initial_indent="      # ", subsequent_indent="        ")]
 
 
-def command_app(help_line: str = "", *, no_args_is_help: bool = True) -> typer.Typer:
-    """An application for one command or group; they are built alike, so that help looks the same everywhere."""
-    app = typer.Typer(
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        no_args_is_help=no_args_is_help,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MOST_COLUMNS},
-    )
-    if help_line:  # else what the callback's docstring says
-        app.info.help = help_line
-    return app
+class CommandApp(typer.Typer):
+    """The commands of one module; they are built alike, so that help looks the same everywhere."""
+
+    def __init__(self, help_line: str = "", *, no_args_is_help: bool = True) -> None:
+        super().__init__(
+            add_completion=False,
+            rich_markup_mode=None,
+            pretty_exceptions_enable=False,
+            no_args_is_help=no_args_is_help,
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MOST_COLUMNS},
+        )
+        if help_line:  # else what the callback's docstring says
+            self.info.help = help_line
+
+    def command(  # type: ignore[override]
+        self,
+        name: str,
+        *lines: tuple[str, str],
+        see: str,
+        **others: Any,  # noqa: ANN401 - as typer has it
+    ) -> Callable[[Command], Command]:
+        """A command of that name, with example lines and related commands: see :func:`examples`."""
+        return super().command(name, epilog=examples(*lines, see=see), **others)

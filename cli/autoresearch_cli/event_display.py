@@ -34,25 +34,20 @@ class Display(Protocol):
 
     def __enter__(self) -> Self:
         """Begin to show."""
-        ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave the terminal as it was."""
-        ...
 
     def progress(self, key: str, title: str, fraction: float, note: str, *, left: str = "") -> None:
         """The run ``key`` is so far; ``left`` says how long it goes on."""
-        ...
 
     def ended(self, key: str) -> None:
         """The run ``key`` is over."""
-        ...
 
     def line(self, text: str, *, style: str = "") -> None:
         """Something to keep: one line."""
-        ...
 
 
 def choose_display(*, quiet: bool = False) -> Display:

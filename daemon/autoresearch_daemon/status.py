@@ -8,19 +8,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from autoresearch.ask import node
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.health import failed
 from autoresearch.ask.lookup import find_task
-from autoresearch.ask.node import (
-    Check,
-    LimitView,
-    OrderView,
-    StatusAnswer,
-    TaskStatus,
-    VerifyingStatus,
-    WaitingStatus,
-    WorkerStatus,
-)
 from autoresearch.ask.people.verification import verifying_status
 from autoresearch.ask.people.voters import nothing_to_verify, with_voter
 from autoresearch.ask.runs.boards import task_status
@@ -37,10 +28,10 @@ from autoresearch_daemon.parts import NO_NETWORK, NodeParts
 from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
 
 
-def status_answer(parts: NodeParts, conditions: list[Check], pages: str) -> StatusAnswer:
+def status_answer(parts: NodeParts, conditions: list[node.Check], pages: str) -> node.StatusAnswer:
     """What the node does, and why, with its log, task and part in verification; where that can't be read, without."""
     log, now = parts.notebook.log, parts.service.status(now_ms())
-    answer = StatusAnswer(
+    answer = node.StatusAnswer(
         state=now.state.value,
         why=now.why.value,
         reason=now.reason,
@@ -61,7 +52,7 @@ def status_answer(parts: NodeParts, conditions: list[Check], pages: str) -> Stat
         return msgspec.structs.replace(answer, conditions=[failed(Part.LOG, error), *conditions])
 
 
-def _with_log(answer: StatusAnswer, now: ServiceStatus, parts: NodeParts) -> StatusAnswer:
+def _with_log(answer: node.StatusAnswer, now: ServiceStatus, parts: NodeParts) -> node.StatusAnswer:
     agenda, notebook, folders, settings = now.agenda, parts.notebook, parts.folders, parts.settings
     log, me, root = notebook.log, notebook.author, notebook.identity.root.public
     task, trace, level = folders.find(now.front.task), parts.assignments.progress.trace, parts.level
@@ -95,8 +86,8 @@ def _with_log(answer: StatusAnswer, now: ServiceStatus, parts: NodeParts) -> Sta
     return with_voter(log, answer, root, now_ms(), seen=parts.devices_seen(), joins=joins)
 
 
-def _worker(worker: WorkerNow, trace: Trace) -> WorkerStatus:
-    return WorkerStatus(
+def _worker(worker: WorkerNow, trace: Trace) -> node.WorkerStatus:
+    return node.WorkerStatus(
         name=worker.name,
         device=worker.device,
         why=worker.why.value,
@@ -108,10 +99,10 @@ def _worker(worker: WorkerNow, trace: Trace) -> WorkerStatus:
     )
 
 
-def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[OrderView]:
+def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[node.OrderView]:
     """The orders in the order of their turns; ``name_of(folder)`` is the name of a task."""
     working = {worker.assignment.order for worker in now.workers if worker.assignment and worker.assignment.is_search}
-    views: list[OrderView] = []
+    views: list[node.OrderView] = []
     for order in now.agenda.orders:
         held = now.held.get(order.number)
         before = [each.number for each in views if each.state != "passed over" and each.number != order.number]
@@ -123,7 +114,7 @@ def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[Order
         elif before:
             state, reason = "waiting", f"behind order {before[-1]}"
         views.append(
-            OrderView(
+            node.OrderView(
                 number=order.number,
                 task=name_of(order.task),
                 state=state,
@@ -141,28 +132,28 @@ def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[Order
     return views
 
 
-def limits_of(work: Work, storage: Storage) -> list[LimitView]:
+def limits_of(work: Work, storage: Storage) -> list[node.LimitView]:
     """What this node lends at most, and when: of the conditions of the owner those that are set."""
     memory = size(work.max_memory_mib << 20) if work.max_memory_mib else "7/8 of this machine's"
     return [
-        LimitView(name="runs at a time", value=str(work.workers), setting="work.workers", number=work.workers),
-        LimitView(
+        node.LimitView(name="runs at a time", value=str(work.workers), setting="work.workers", number=work.workers),
+        node.LimitView(
             name="verification in 24 h",
             value=percent(work.verify_share),
             setting="work.verify_share",
             number=work.verify_share,
         ),
-        LimitView(name="threads of a run", value=str(work.threads), setting="work.threads"),
-        LimitView(name="time of a run", value=duration(1000 * work.max_seconds), setting="work.max_seconds"),
-        LimitView(name="memory of a run", value=memory, setting="work.max_memory_mib"),
-        LimitView(
+        node.LimitView(name="threads of a run", value=str(work.threads), setting="work.threads"),
+        node.LimitView(name="time of a run", value=duration(1000 * work.max_seconds), setting="work.max_seconds"),
+        node.LimitView(name="memory of a run", value=memory, setting="work.max_memory_mib"),
+        node.LimitView(
             name="free disk, at least", value=size(storage.minimum_free_mib << 20), setting="storage.minimum_free_mib"
         ),
         *_owner_limits(work),
     ]
 
 
-def _owner_limits(work: Work) -> list[LimitView]:
+def _owner_limits(work: Work) -> list[node.LimitView]:
     degrees = f"{work.max_temperature} °C"
     rows = (
         ("hours", f"{work.hours}, then {work.hours_end}" if work.hours else "always", "hours"),
@@ -177,12 +168,12 @@ def _owner_limits(work: Work) -> list[LimitView]:
         ("temperature, at most", degrees if work.max_temperature else "", "max_temperature"),
         ("cards", "only those that nobody else uses" if work.only_free_card else "", "only_free_card"),
     )
-    return [LimitView(name=name, value=value, setting=f"work.{setting}") for name, value, setting in rows if value]
+    return [node.LimitView(name=name, value=value, setting=f"work.{setting}") for name, value, setting in rows if value]
 
 
 def verifying_part(
-    now: ServiceStatus, notebook: Notebook, measured: Sequence[WaitingStatus], *, obstacle: str
-) -> VerifyingStatus:
+    now: ServiceStatus, notebook: Notebook, measured: Sequence[node.WaitingStatus], *, obstacle: str
+) -> node.VerifyingStatus:
     """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it.
 
     ``obstacle``: why this machine can't verify a run that it is drawn for.
@@ -201,7 +192,7 @@ def verifying_part(
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 
 
-def followed_task(notebook: Notebook, digest: bytes | None, archived: frozenset[bytes]) -> TaskStatus | None:
+def followed_task(notebook: Notebook, digest: bytes | None, archived: frozenset[bytes]) -> node.TaskStatus | None:
     """The task with this digest; without one, the task worked on last that is not archived."""
     try:
         task = find_task(notebook.log, digest.hex() if digest else None, author=notebook.author, archived=archived)

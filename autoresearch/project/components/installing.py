@@ -18,21 +18,10 @@ from pathlib import Path, PurePosixPath
 from autoresearch.ask.registry.installing import write_tree
 from autoresearch.beneath import remove_beneath, resolve_beneath, text_beneath
 from autoresearch.errors import Refused, UsageError
+from autoresearch.project import model
 from autoresearch.project.components.finding import shipped_offer
 from autoresearch.project.components.trusting import ComponentOffer, note_origin
 from autoresearch.project.ini import Ini
-from autoresearch.project.model import (
-    AGENT,
-    HIDDEN,
-    INI,
-    MOST_BYTES,
-    RESERVED,
-    Component,
-    Project,
-    load_ini,
-    load_project,
-    section_title,
-)
 from autoresearch.task.folder_state import create_file, replace_file
 from autoresearch.task.needs import LOCK, LOOSE, Package, parse_lock, parse_wanted, write_lock
 from autoresearch.task.release import File
@@ -42,7 +31,7 @@ _KEY = re.compile(r"\s#\s(\S+)$")
 _HEADER = "# Locked for {loose} {digest}. After an edit of that file: autoresearch install\n"
 
 
-def required(project: Project, *, besides: str = "") -> list[str]:
+def required(project: model.Project, *, besides: str = "") -> list[str]:
     """What the project asks for, without what the component of the key ``besides`` does.
 
     Raises:
@@ -51,7 +40,7 @@ def required(project: Project, *, besides: str = "") -> list[str]:
     return list(dict.fromkeys(line for line, key in required_by(project) if not besides or key != besides))
 
 
-def required_by(project: Project) -> list[tuple[str, str]]:
+def required_by(project: model.Project) -> list[tuple[str, str]]:
     """Each line of what the project asks for, with the key of the component that does; empty for the person's own.
 
     Raises:
@@ -63,7 +52,7 @@ def required_by(project: Project) -> list[tuple[str, str]]:
     return [(requirement, _key(line)) for line in lines for requirement in parse_wanted(line, LOOSE)]
 
 
-def locked_packages(project: Project) -> list[Package]:
+def locked_packages(project: model.Project) -> list[Package]:
     """The packages that fit what the project asks for.
 
     Raises:
@@ -74,7 +63,7 @@ def locked_packages(project: Project) -> list[Package]:
     return parse_lock(_text(project, LOCK), LOCK)
 
 
-def is_unlocked(project: Project) -> bool:
+def is_unlocked(project: model.Project) -> bool:
     """Whether ``requirements.in`` is another one than that which ``requirements.txt`` was locked for."""
     if not required(project):
         return False
@@ -82,7 +71,7 @@ def is_unlocked(project: Project) -> bool:
     return f"{head}\n" != _header(_text(project, LOOSE))
 
 
-def refuse_other_list(project: Project) -> None:
+def refuse_other_list(project: model.Project) -> None:
     """Raises Refused where ``requirements.txt`` is the person's own list, which nothing is written over."""
     text = _text(project, LOCK)
     if text and not text.startswith(_HEADER.partition("{")[0]):
@@ -92,7 +81,7 @@ def refuse_other_list(project: Project) -> None:
         )
 
 
-def note_locked(project: Project, packages: Sequence[Package]) -> None:
+def note_locked(project: model.Project, packages: Sequence[Package]) -> None:
     """Write the packages that fit ``requirements.in``.
 
     Raises:
@@ -108,7 +97,7 @@ def package_files(lines: Mapping[str, str], packages: Sequence[Package]) -> dict
     return {LOOSE: loose.encode(), LOCK: (_header(loose) + write_lock(list(packages))).encode()}
 
 
-def isolated_packages(project: Project) -> dict[str, list[Package]]:
+def isolated_packages(project: model.Project) -> dict[str, list[Package]]:
     """The locked packages of each component that has an environment of its own, by its key.
 
     Raises:
@@ -124,7 +113,7 @@ def isolated_packages(project: Project) -> dict[str, list[Package]]:
     return packages
 
 
-def note_isolated(project: Project, key: str, packages: Sequence[Package]) -> None:
+def note_isolated(project: model.Project, key: str, packages: Sequence[Package]) -> None:
     """Write the packages of a component's own environment; none where it has none."""
     if packages:
         project.write(_isolated(key), write_lock(list(packages)))
@@ -133,10 +122,10 @@ def note_isolated(project: Project, key: str, packages: Sequence[Package]) -> No
 
 
 def _isolated(key: str) -> str:
-    return f"{HIDDEN}/isolated/{key}.lock"
+    return f"{model.HIDDEN}/isolated/{key}.lock"
 
 
-def note_required(project: Project, key: str, lines: Sequence[str], packages: Sequence[Package] | None) -> None:
+def note_required(project: model.Project, key: str, lines: Sequence[str], packages: Sequence[Package] | None) -> None:
     """Write what a component asks for, and the packages that fit the whole list; None: those of before fit, too.
 
     Raises:
@@ -167,9 +156,9 @@ def _header(loose: str) -> str:
     return _HEADER.format(loose=LOOSE, digest=digest)
 
 
-def _text(project: Project, name: str) -> str:
+def _text(project: model.Project, name: str) -> str:
     try:
-        return text_beneath(project.folder, name, MOST_BYTES)
+        return text_beneath(project.folder, name, model.MOST_BYTES)
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -180,7 +169,7 @@ def _text(project: Project, name: str) -> str:
 COMPONENTS = "components"
 
 
-def install(project: Project, offer: ComponentOffer, *, default: bool) -> Project:
+def install(project: model.Project, offer: ComponentOffer, *, default: bool) -> model.Project:
     """Put a component into a project; one of the same type and name is replaced, its parameters stay.
 
     With ``default`` it is named the default of its type; the only one of a type is its default unnamed.
@@ -190,9 +179,9 @@ def install(project: Project, offer: ComponentOffer, *, default: bool) -> Projec
         UsageError: a file of the component would be outside of its folder.
         Refused: a component of the person's own has this name, or ``requirements.txt`` is a list of theirs.
     """
-    ini = load_ini(project.ini)
+    ini = model.load_ini(project.ini)
     present = project.components.get(offer.type, {}).get(offer.name)
-    if present and offer.files and not present.pins.get("path", "").startswith(HIDDEN):
+    if present and offer.files and not present.pins.get("path", "").startswith(model.HIDDEN):
         hint = f"autoresearch uninstall {offer.type} {offer.name}, or choose another name: --name"
         raise Refused(f"{offer.type} {offer.name} is a component of your own", hint=hint)
     requirements = [] if offer.isolated else offer.requirements
@@ -201,11 +190,11 @@ def install(project: Project, offer: ComponentOffer, *, default: bool) -> Projec
     path = _copied(project, offer) if offer.files else offer.path
     note_isolated(project, offer.key, offer.packages if offer.isolated else [])
     note_required(project, offer.key, requirements, offer.packages if requirements else None)
-    title = known_title(ini, offer.type, offer.name) if present else section_title(offer.type, offer.name)
-    if offer.type == AGENT:
-        title = AGENT.capitalize()
+    title = known_title(ini, offer.type, offer.name) if present else model.section_title(offer.type, offer.name)
+    if offer.type == model.AGENT:
+        title = model.AGENT.capitalize()
     values = {"path": path, "class_name": offer.class_name, **offer.pins, "isolated": "yes" if offer.isolated else ""}
-    for key in RESERVED - values.keys() - {"default"}:
+    for key in model.RESERVED - values.keys() - {"default"}:
         ini.remove(title, key)  # of what was installed before
     for key, value in values.items():
         if value:
@@ -215,35 +204,35 @@ def install(project: Project, offer: ComponentOffer, *, default: bool) -> Projec
     for key, value in offer.parameters.items():
         if not present or key not in present.settings:
             ini.set(title, key, value)
-    if offer.type != AGENT and default:
+    if offer.type != model.AGENT and default:
         _set_default(ini, offer.type, offer.name)
     elif not present and (before := project.defaults.get(offer.type)) and not has_chosen_default(project, offer.type):
         _set_default(ini, offer.type, before)  # it was the default as the only one of its type
     write_ini(project.ini, ini)
-    changed = load_project(project.ini)
+    changed = model.load_project(project.ini)
     note_origin(changed, offer)
     return changed
 
 
-def missing_components(project: Project) -> list[Component]:
+def missing_components(project: model.Project) -> list[model.Component]:
     """The installed components whose files are not here, as after ``git clone`` of a project."""
     return [each for each in project.all() if each.pins.get("source") and not Path(each.file).is_file()]
 
 
-def has_chosen_default(project: Project, kind: str) -> bool:
+def has_chosen_default(project: model.Project, kind: str) -> bool:
     """Whether ``agent.ini`` names the default of a type. The components of a new project are named by nobody."""
-    section = load_ini(project.ini).section(kind)
+    section = model.load_ini(project.ini).section(kind)
     return section is not None and "default" in section.items
 
 
-def uninstall(project: Project, kind: str, name: str) -> Project:
+def uninstall(project: model.Project, kind: str, name: str) -> model.Project:
     """Take a component out of a project; files of the person's own stay. Returns the project as it is then.
 
     Raises:
         NotFound: there is no such component.
     """
     component = project.component(kind, name)
-    ini = load_ini(project.ini)
+    ini = model.load_ini(project.ini)
     ini.remove(known_title(ini, kind, name))
     section = ini.section(kind)
     if section and "default" in section.items and section.items["default"].text == name:
@@ -258,28 +247,28 @@ def uninstall(project: Project, kind: str, name: str) -> Project:
     write_ini(project.ini, ini)
     note_required(project, component.key, [], None)
     note_isolated(project, component.key, [])
-    if component.pins.get("path", "").startswith(f"{HIDDEN}/{COMPONENTS}/"):
+    if component.pins.get("path", "").startswith(f"{model.HIDDEN}/{COMPONENTS}/"):
         with suppress(OSError):  # it is gone, or lies elsewhere
-            components = resolve_beneath(project.folder, f"{HIDDEN}/{COMPONENTS}")
+            components = resolve_beneath(project.folder, f"{model.HIDDEN}/{COMPONENTS}")
             place = resolve_beneath(project.folder, component.pins["path"])
             if len(place.parts) == len(components.parts) + 2:
                 remove_beneath(components, place, tree=True)
-    return load_project(project.ini)
+    return model.load_project(project.ini)
 
 
-def use(project: Project, kind: str, name: str) -> Project:
+def use(project: model.Project, kind: str, name: str) -> model.Project:
     """Make a component the default of its type. Returns the project as it is then. Raises NotFound."""
     project.component(kind, name)
-    ini = load_ini(project.ini)
+    ini = model.load_ini(project.ini)
     _set_default(ini, kind, name)
     write_ini(project.ini, ini)
-    return load_project(project.ini)
+    return model.load_project(project.ini)
 
 
 def known_title(ini: Ini, kind: str, name: str) -> str:
     """The title of the section that has a component: ``[Policy.name]``, else the type's own."""
-    title = section_title(kind, name)
-    return title if ini.section(title) else section_title(kind)
+    title = model.section_title(kind, name)
+    return title if ini.section(title) else model.section_title(kind)
 
 
 def write_ini(path: Path, ini: Ini) -> None:
@@ -291,13 +280,13 @@ def _set_default(ini: Ini, kind: str, name: str) -> None:
     section = ini.section(kind)
     if section is None:
         first = next((each for each in ini.sections if each.title.lower().startswith(f"{kind}.")), None)
-        ini.insert_section(section_title(kind), before=first.title if first else "")
-    ini.set(section.title if section else section_title(kind), "default", name)
+        ini.insert_section(model.section_title(kind), before=first.title if first else "")
+    ini.set(section.title if section else model.section_title(kind), "default", name)
 
 
-def _copied(project: Project, offer: ComponentOffer) -> str:
+def _copied(project: model.Project, offer: ComponentOffer) -> str:
     """Write a component's files into the project in one step; returns their folder, relative to the project."""
-    path = f"{HIDDEN}/{COMPONENTS}/{offer.type}/{offer.name}"
+    path = f"{model.HIDDEN}/{COMPONENTS}/{offer.type}/{offer.name}"
     for name in offer.files:
         inner = PurePosixPath(name)
         if inner.is_absolute() or ".." in inner.parts or not inner.parts:
@@ -330,20 +319,20 @@ class_name = agent:SimpleAgent
 _FIRST = (("environment", "corridor"), ("policy", "random"))
 
 
-def make_project(folder: Path) -> Project:
+def make_project(folder: Path) -> model.Project:
     """Make the minimal project in a folder: a random policy in a corridor.
 
     Raises:
         Refused: there is a project already, or a file in its way.
     """
-    for name in (INI, "agent.py"):
+    for name in (model.INI, "agent.py"):
         if os.path.lexists(folder / name):
-            hint = "autoresearch run runs the project that is there" if name == INI else "move it away"
+            hint = "autoresearch run runs the project that is there" if name == model.INI else "move it away"
             raise Refused(f"{folder / name} is there already", hint=hint)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (("agent.py", _AGENT), (INI, _INI)):
+    for name, text in (("agent.py", _AGENT), (model.INI, _INI)):
         create_file(folder, name, text)
-    project = load_project(folder)
+    project = model.load_project(folder)
     for kind, name in _FIRST:
         offer = shipped_offer(kind, name)
         assert offer is not None

@@ -18,6 +18,7 @@ from autoresearch.ask.records import UsedComponent
 from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.ask.runs.boards import MOST_ROWS, top_answer
 from autoresearch.errors import Refused, UsageError
+from autoresearch.project import model
 from autoresearch.project.components.finding import GYM_CLASS, gym_offer, shipped_offers
 from autoresearch.project.components.installing import COMPONENTS, known_title
 from autoresearch.project.components.trusting import mark_fetched
@@ -25,19 +26,6 @@ from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI,
 from autoresearch.project.exchange.publishing import ENVIRONMENT, ENVIRONMENT_LOCK, ENVIRONMENT_LOOSE, used_components
 from autoresearch.project.ini import Ini, value_of
 from autoresearch.project.learned import unpack_learned
-from autoresearch.project.model import (
-    HIDDEN,
-    INI,
-    Component,
-    Project,
-    code_digest,
-    load_project,
-    parameters_text,
-    project_of,
-    read_code,
-    section_title,
-    with_parameters,
-)
 from autoresearch.project.runs.kept import DATA, LocalRun, RunData, Totals, head_run, keep_run, new_run_folder
 from autoresearch.propose.mind.recall import text_of
 from autoresearch.record.encoding import format_id, parse_id
@@ -51,7 +39,7 @@ from autoresearch.task.program import split_program
 from autoresearch.text import one_line
 
 
-def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> Project:
+def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> model.Project:
     """Write a published project into an empty folder: what was installed lies where ``install`` puts it.
 
     ``harness`` are the fixed files of its task, by name. Returns the project.
@@ -64,7 +52,7 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
     lists = {LOOSE: ENVIRONMENT_LOOSE, LOCK: ENVIRONMENT_LOCK}
     files |= {name: harness[of] for name, of in lists.items() if of in harness and LOCK not in files}
     harness = {name: content for name, content in harness.items() if name not in lists.values()}
-    if INI not in files or ENVIRONMENT_INI not in harness:
+    if model.INI not in files or ENVIRONMENT_INI not in harness:
         raise UsageError("this is no project: it has no agent.ini, or its task has no environment")
     if both := files.keys() & harness.keys():
         raise UsageError(f"the program and its task both have {one_line(', '.join(sorted(both)), 80)}")
@@ -73,10 +61,10 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
         raise UsageError(f"a project has no files in folders, and this one has {one_line(inside, 80)}")
     folder.mkdir(parents=True, exist_ok=True)
     write_files(folder, files)
-    ini = _decoded(files[INI], INI)
-    agent = project_of(ini, folder / INI)
-    world = project_of(
-        _decoded(harness[ENVIRONMENT_INI], ENVIRONMENT_INI), folder / INI, besides=frozenset((BENCHMARK,))
+    ini = _decoded(files[model.INI], model.INI)
+    agent = model.project_of(ini, folder / model.INI)
+    world = model.project_of(
+        _decoded(harness[ENVIRONMENT_INI], ENVIRONMENT_INI), folder / model.INI, besides=frozenset((BENCHMARK,))
     )
     environment = world.component(ENVIRONMENT)
     for component in (*agent.all(), environment):
@@ -88,17 +76,17 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
             raise UsageError(f"{component.key} names a file that was not published: {one_line(component.file, 80)}")
     _add_environment(ini, environment, harness)
     (folder / ENVIRONMENT_INI).unlink()
-    (folder / INI).write_text(ini.text, "utf-8")
-    installed = [each for each in load_project(folder).all() if each.pins.get("source")]
+    (folder / model.INI).write_text(ini.text, "utf-8")
+    installed = [each for each in model.load_project(folder).all() if each.pins.get("source")]
     for component in installed:
         _move(ini, component, folder)
-    (folder / INI).write_text(ini.text, "utf-8")
-    project = load_project(folder)
+    (folder / model.INI).write_text(ini.text, "utf-8")
+    project = model.load_project(folder)
     _remove_unused(project, installed)
     return project
 
 
-def keep_fetched(project: Project, data: RunData, learned: Path | None) -> LocalRun:
+def keep_fetched(project: model.Project, data: RunData, learned: Path | None) -> LocalRun:
     """Keep a published run as the newest of a project that was just written, with what it had ``learned`` (packed).
 
     ``data`` is completed by the project's components.
@@ -106,9 +94,9 @@ def keep_fetched(project: Project, data: RunData, learned: Path | None) -> Local
     Raises:
         DamagedState: the file holds no learned state.
     """
-    effective = with_parameters(project)
+    effective = model.with_parameters(project)
     components = {
-        each.key: {"class": each.class_name, "sha256": code_digest(each, effective), **each.pins}
+        each.key: {"class": each.class_name, "sha256": model.code_digest(each, effective), **each.pins}
         for each in effective.all()
     }
     with new_run_folder(project) as folder:
@@ -116,12 +104,12 @@ def keep_fetched(project: Project, data: RunData, learned: Path | None) -> Local
             unpack_learned(learned, folder / DATA)
         policy = f"policy.{effective.defaults['policy']}" if "policy" in effective.defaults else ""
         whole = msgspec.structs.replace(data, components=components, policy=policy)
-        return keep_run(project, folder, whole, parameters_text(effective.all()))
+        return keep_run(project, folder, whole, model.parameters_text(effective.all()))
 
 
-def _add_environment(ini: Ini, environment: Component, harness: Mapping[str, bytes]) -> None:
+def _add_environment(ini: Ini, environment: model.Component, harness: Mapping[str, bytes]) -> None:
     """The environment's section, with where it is known to come from."""
-    title = section_title(ENVIRONMENT, environment.name)
+    title = model.section_title(ENVIRONMENT, environment.name)
     module = Path(environment.file).stem
     ini.insert_section(title)
     for key, value in _known_pins(environment, harness).items():
@@ -132,7 +120,7 @@ def _add_environment(ini: Ini, environment: Component, harness: Mapping[str, byt
         ini.set(title, key, setting.value)
 
 
-def _known_pins(environment: Component, harness: Mapping[str, bytes]) -> dict[str, str]:
+def _known_pins(environment: model.Component, harness: Mapping[str, bytes]) -> dict[str, str]:
     """The pins of an environment that ships, or is Gymnasium's: a task has the files alone."""
     code, class_name = Path(environment.file).name, f"{Path(environment.file).stem}:{environment.class_name}"
     gym_id = environment.settings.get("id")
@@ -145,15 +133,15 @@ def _known_pins(environment: Component, harness: Mapping[str, bytes]) -> dict[st
     return {}
 
 
-def _move(ini: Ini, component: Component, folder: Path) -> None:
+def _move(ini: Ini, component: model.Component, folder: Path) -> None:
     """Copy the files of an installed component to where ``install`` puts them, and name that place."""
-    path = f"{HIDDEN}/{COMPONENTS}/{component.type}/{component.name}"
+    path = f"{model.HIDDEN}/{COMPONENTS}/{component.type}/{component.name}"
     for file in files_of(component, folder):
-        write_files(folder, {f"{path}/{file.name}": read_code(file, folder)})
+        write_files(folder, {f"{path}/{file.name}": model.read_code(file, folder)})
     ini.set(known_title(ini, component.type, component.name), "path", path)
 
 
-def _remove_unused(project: Project, installed: list[Component]) -> None:
+def _remove_unused(project: model.Project, installed: list[model.Component]) -> None:
     """Remove from the project's folder what only installed components need."""
     own = {each.key for each in installed}
     needed = {file for each in project.all() if each.key not in own for file in files_of(each, project.folder)}
@@ -202,7 +190,7 @@ def write_run(
         raise UsageError(f"{folder} can't be written: {error.strerror}", hint="check the folder") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    run = head_run(load_project(folder))
+    run = head_run(model.load_project(folder))
     assert run is not None, "it was just kept"
     return run
 
@@ -275,7 +263,9 @@ def components_of_run(desk: Desk, run: bytes) -> list[UsedComponent]:
     used = used_components(text_of(desk.log, desk.blobs, run) or "")
     if ENVIRONMENT_INI in harness:
         ini = _decoded(harness[ENVIRONMENT_INI], ENVIRONMENT_INI)
-        environment = project_of(ini, Path(ENVIRONMENT_INI), besides=frozenset((BENCHMARK,))).component(ENVIRONMENT)
+        environment = model.project_of(ini, Path(ENVIRONMENT_INI), besides=frozenset((BENCHMARK,))).component(
+            ENVIRONMENT
+        )
         used = {environment.key: _known_pins(environment, harness), **used}
     return [
         UsedComponent(

@@ -17,20 +17,11 @@ from types import MappingProxyType
 import msgspec
 
 from autoresearch.errors import UsageError
+from autoresearch.project import model
 from autoresearch.project.components.installing import known_title
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, FlatNames, data_of, files_of
 from autoresearch.project.ini import Ini, ParameterValue, value_of
 from autoresearch.project.learned import LEARNED
-from autoresearch.project.model import (
-    INI,
-    PARAMETERS,
-    Component,
-    Project,
-    load_ini,
-    project_of,
-    read_code,
-    with_parameters,
-)
 from autoresearch.project.runs.kept import LocalRun
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.needs import LOCK, LOOSE
@@ -88,7 +79,7 @@ base = true
 """
 # The first program of every environment: what an agent is worth that learned nothing.
 _BASELINE = {
-    INI: """\
+    model.INI: """\
 [Agent]
 path = .
 class_name = untrained:Untrained
@@ -118,18 +109,18 @@ class Random(Policy):
 }
 
 
-def project_of_run(project: Project, run: LocalRun) -> Project:
+def project_of_run(project: model.Project, run: LocalRun) -> model.Project:
     """A project as it was at one of its runs: ``agent.ini`` and parameters of then, the code of now.
 
     Raises:
         UsageError: a file of the run is damaged.
     """
-    ini = run.folder / INI
-    was = project_of(load_ini(ini), project.folder / INI)
-    return with_parameters(msgspec.structs.replace(was, ini=ini), file=run.folder / PARAMETERS)
+    ini = run.folder / model.INI
+    was = model.project_of(model.load_ini(ini), project.folder / model.INI)
+    return model.with_parameters(msgspec.structs.replace(was, ini=ini), file=run.folder / model.PARAMETERS)
 
 
-def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> str:
+def flat_program(project: model.Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> str:
     """The program of a project, as one text: parameters stand in its ``agent.ini``, as they are in force.
 
     ``packages`` are the files of :func:`.package_files`, where its agent needs more than every node has.
@@ -138,7 +129,7 @@ def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyT
         UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
     """
     names = FlatNames(set(environment_files(project)), project.folder)
-    ini = load_ini(project.ini)
+    ini = model.load_ini(project.ini)
     for section in list(ini.sections):
         if section.title.partition(".")[0].strip().lower() == ENVIRONMENT:
             ini.remove(section.title)
@@ -154,7 +145,7 @@ def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyT
             present = ini.section(title)
             if present is None or key not in present.items or present.items[key].text != text:
                 ini.set(title, key, text)
-    files = {INI: ini.text.encode(), **dict(sorted({**names.files, **packages}.items()))}
+    files = {model.INI: ini.text.encode(), **dict(sorted({**names.files, **packages}.items()))}
     if len(files) > MAX_PROGRAM_FILES:
         raise UsageError(
             f"the project has {len(files)} files without those of its environment",
@@ -163,7 +154,7 @@ def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyT
     return join_files({name: _text(name, content) for name, content in files.items()})
 
 
-def environment_files(project: Project) -> dict[str, bytes]:
+def environment_files(project: model.Project) -> dict[str, bytes]:
     """The files of a project's default environment by their plain names, and ``environment.ini``.
 
     Raises:
@@ -180,13 +171,13 @@ def environment_files(project: Project) -> dict[str, bytes]:
         if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *contents):
             raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
         try:
-            contents[path.name] = read_code(path, project.folder)
+            contents[path.name] = model.read_code(path, project.folder)
         except OSError as error:
             hint = "copy the file there, or don't name it"
             raise UsageError(f"{component.key} names {path}: {error.strerror}", hint=hint) from None
     lines = [f"[{ENVIRONMENT}.{component.name}]", f"class_name = {first.removesuffix('.py')}:{component.class_name}"]
     lines.append("path = .")
-    texts = _texts(load_ini(project.ini), component)
+    texts = _texts(model.load_ini(project.ini), component)
     lines += [f"{key} = {text}" for key, text in sorted(texts.items())]
     lines += ["", f"[{BENCHMARK}]", f"episodes = {BENCHMARK_EPISODES}"]
     contents[ENVIRONMENT_INI] = "".join(f"{line}\n" for line in lines).encode()
@@ -198,7 +189,9 @@ def environment_files(project: Project) -> dict[str, bytes]:
     return dict(sorted(contents.items()))
 
 
-def environment_task_files(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
+def environment_task_files(
+    project: model.Project, packages: Mapping[str, bytes] = MappingProxyType({})
+) -> dict[str, bytes]:
     """The task folder of a project's environment, by file names. Its name is the environment's.
 
     ``packages`` are the files of :func:`.package_files`, where the environment needs more than every node has.
@@ -218,7 +211,7 @@ def environment_task_files(project: Project, packages: Mapping[str, bytes] = Map
         episodes=TRAINING_EPISODES,
         inside=_INSIDE,
         learned=LEARNED,
-        ini=INI,
+        ini=model.INI,
         harness="\n".join(f'"{name}" = "{hashlib.sha256(content).hexdigest()}"' for name, content in harness.items()),
     )
     if packages:
@@ -226,7 +219,7 @@ def environment_task_files(project: Project, packages: Mapping[str, bytes] = Map
     return {MANIFEST: manifest.encode(), **harness, **{name: text.encode() for name, text in _BASELINE.items()}}
 
 
-def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> dict[str, str]:
+def packages_asked(project: model.Project, required: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The lines of packages that not every node has, with the key of the component that asks for each, if it is known.
 
     ``required`` is what the project asks for, see :func:`.required_by`. An environment of Gymnasium may ask for more.
@@ -246,8 +239,8 @@ def used_components(program: str) -> dict[str, dict[str, str]]:
     Of each type it is the default one. The environment is its task's and not among them.
     """
     try:
-        text = split_program(program).get(INI)
-        project = project_of(Ini(text, INI), Path(INI)) if text is not None else None
+        text = split_program(program).get(model.INI)
+        project = model.project_of(Ini(text, model.INI), Path(model.INI)) if text is not None else None
     except UsageError:
         return {}
     components = [project.component(kind) for kind in project.defaults] if project else []
@@ -259,7 +252,7 @@ def default_policy(program: str) -> str:
     return next((key for key in used_components(program) if key.startswith("policy.")), "")
 
 
-def _texts(ini: Ini, component: Component) -> dict[str, str]:
+def _texts(ini: Ini, component: model.Component) -> dict[str, str]:
     """The parameters that are in force as text: as it is written where that means the same."""
     section = ini.section(known_title(ini, component.type, component.name))
     written = section.items if section else {}
@@ -271,7 +264,7 @@ def _texts(ini: Ini, component: Component) -> dict[str, str]:
     }
 
 
-def _ini_text(component: Component, key: str, setting: ParameterValue) -> str:
+def _ini_text(component: model.Component, key: str, setting: ParameterValue) -> str:
     """A parameter as text that is read as the same value. Raises UsageError where there is none."""
     if setting.plain or (isinstance(setting.value, str) and _is_plain(key, setting.value)):
         text = str(setting.value)
@@ -284,7 +277,7 @@ def _ini_text(component: Component, key: str, setting: ParameterValue) -> str:
         text = re.sub(r'\\\\|\\"|[#;]', lambda match: _ESCAPES.get(match[0], match[0]), text)
     if not _same(_read_back(key, text), _value(setting)):
         raise UsageError(
-            f"{setting.origin}: the value of {component.key}: {key} can't stand in {INI}",
+            f"{setting.origin}: the value of {component.key}: {key} can't stand in {model.INI}",
             hint="use numbers, text, lists and mappings of them",
         )
     return text
@@ -297,7 +290,7 @@ def _is_plain(key: str, text: str) -> bool:
 def _read_back(key: str, text: str) -> object:
     """What a text means as the value of a key; an object that equals nothing where it can't be one."""
     try:
-        ini = Ini(f"[probe]\n{key} = {text}\n", INI)
+        ini = Ini(f"[probe]\n{key} = {text}\n", model.INI)
     except UsageError:
         return _NOTHING
     is_one_line = len(ini.sections) == 1 and len(ini.text.splitlines()) == 2

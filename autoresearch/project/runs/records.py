@@ -25,16 +25,8 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.paths import typed_path
 from autoresearch.project.components.installing import isolated_packages, required_by
+from autoresearch.project.exchange import publishing
 from autoresearch.project.exchange.flat_files import published_ancestors, record_of
-from autoresearch.project.exchange.publishing import (
-    ENVIRONMENT_LOCK,
-    ENVIRONMENT_LOOSE,
-    default_policy,
-    environment_files,
-    environment_task_files,
-    packages_asked,
-    project_of_run,
-)
 from autoresearch.project.model import Project, code_digest
 from autoresearch.project.runs.kept import LocalRun, Totals, added_totals, ancestors, policy_of
 from autoresearch.propose.mind.recall import known_genome
@@ -107,7 +99,7 @@ def _fault_of_totals(notebook: Notebook, request: PublishRunRequest, above: Sequ
     trained = totals["training_episodes"]
     if trained != request.budget:
         return f"its budget is {request.budget:g} training episodes, and its totals say {trained}"
-    policy = default_policy(request.program)
+    policy = publishing.default_policy(request.program)
     before = next((body for body in above if _policy_of_body(notebook, body) == policy), None)
     less = [name.replace("_", " ") for name in totals if before and totals[name] < int(before.metrics.get(name, 0))]
     return f"its totals are less than those of the run it went on from: {', '.join(less)}" if less else None
@@ -117,7 +109,7 @@ def _policy_of_body(notebook: Notebook, body: RunBody) -> str | None:
     """The default policy of a published run; None where its program is not here."""
     if not notebook.blobs.has(body.source.sha256):
         return None
-    return default_policy(notebook.blobs.get(body.source.sha256).decode("utf-8", "replace"))
+    return publishing.default_policy(notebook.blobs.get(body.source.sha256).decode("utf-8", "replace"))
 
 
 def _check_state(checkpoint: Path) -> None:
@@ -203,7 +195,7 @@ def prepare_run(project: Project, run: LocalRun) -> PublishableRun:
             f"steps; the runs of {policy} before it add up to {totals.training_episodes} and {totals.training_steps}",
             hint="do another run, which adds them up anew: autoresearch run, then publish that",
         )
-    was = project_of_run(project, run)
+    was = publishing.project_of_run(project, run)
     for component in was.all():
         pinned = run.data.components.get(component.key, {}).get("sha256")
         try:
@@ -216,7 +208,10 @@ def prepare_run(project: Project, run: LocalRun) -> PublishableRun:
                 hint="do another run with the code as it is: autoresearch run, then publish that",
             )
     return PublishableRun(
-        project=was, run=run, harness=environment_files(was), requirements=packages_asked(was, required_by(project))
+        project=was,
+        run=run,
+        harness=publishing.environment_files(was),
+        requirements=publishing.packages_asked(was, required_by(project)),
     )
 
 
@@ -250,7 +245,7 @@ def _fits(task: TaskBody, digests: Mapping[str, bytes], requirements: list[str],
     if not isinstance(evaluation, Mapping) or not evaluation.get("answers"):
         return False
     files = {name: blob.sha256 for name, blob in task.harness.items()}
-    loose, lock = files.pop(ENVIRONMENT_LOOSE, None), files.pop(ENVIRONMENT_LOCK, None)
+    loose, lock = files.pop(publishing.ENVIRONMENT_LOOSE, None), files.pop(publishing.ENVIRONMENT_LOCK, None)
     if files != digests or (lock is None) != (not requirements) or (loose is None) != (lock is None):
         return False
     if lock is None:
@@ -275,7 +270,7 @@ def title_of(prepared: PublishableRun) -> str:
 def new_task(prepared: PublishableRun, packages: Mapping[str, bytes], folder: Path) -> Task:
     """The task of a run's environment as a new folder; ``packages`` are the files with what the environment needs."""
     folder.mkdir(parents=True)
-    write_files(folder, environment_task_files(prepared.project, packages))
+    write_files(folder, publishing.environment_task_files(prepared.project, packages))
     return load_task(folder)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.project import model
 from autoresearch.project.child.messages import (
     ComponentChecked,
     Message,
@@ -31,26 +32,7 @@ from autoresearch.project.child.messages import (
     ServiceStarted,
 )
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
-from autoresearch.project.model import (
-    HIDDEN,
-    Project,
-    code_digest,
-    load_project,
-    parameters_text,
-    require_parts,
-    with_parameters,
-)
-from autoresearch.project.runs.kept import (
-    DATA,
-    LocalRun,
-    RunData,
-    carry_state,
-    find_run,
-    head_run,
-    keep_run,
-    new_run_folder,
-    totals_before,
-)
+from autoresearch.project.runs import kept
 from autoresearch.project.runs.process import Box, RunStopped, box_here, run_boxed, run_order
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter
@@ -82,13 +64,13 @@ class Choices:
     trust: bool = False
     pythons: Pythons = OWN
 
-    def project(self) -> Project:
+    def project(self) -> model.Project:
         """The project with its parameters. Raises NotFound, or UsageError where a line or a parameter is wrong."""
-        return with_parameters(load_project(self.path), self.assignments)
+        return model.with_parameters(model.load_project(self.path), self.assignments)
 
-    def before(self, project: Project) -> LocalRun | None:
+    def before(self, project: model.Project) -> kept.LocalRun | None:
         """The run to go on from; None where there is none yet. Raises NotFound where ``start`` names none."""
-        return find_run(project, self.start) if self.start else head_run(project)
+        return kept.find_run(project, self.start) if self.start else kept.head_run(project)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +80,21 @@ class RunInProgress:
     ``trusted`` are other participants' components that may run without a sandbox. ``started`` is in Unix milliseconds.
     """
 
-    project: Project
+    project: model.Project
     folder: Path
-    parent: LocalRun | None
+    parent: kept.LocalRun | None
     order: RunOrder
     trusted: Sequence[str]
     python: Interpreter | None
     started: int
 
-    def keep(self, done: OrderDone, *, level: int = 0) -> LocalRun:
+    def keep(self, done: OrderDone, *, level: int = 0) -> kept.LocalRun:
         """Keep what the run left in its folder, as the project's newest; ``level`` is the sandbox that it ran in."""
         project, parent, order = self.project, self.parent, self.order
-        carry_state(parent, self.folder / DATA)
+        kept.carry_state(parent, self.folder / kept.DATA)
         used = [each for each in project.all() if each.key in done.used]
         policy = f"policy.{project.defaults['policy']}" if "policy" in project.defaults else ""
-        data = RunData(
+        data = kept.RunData(
             mode=order.mode,
             status="stopped" if done.stopped else "ok",
             parent=parent.id if parent else "",
@@ -121,10 +103,11 @@ class RunInProgress:
             seed=order.seed,
             asked_episodes=order.episodes,
             metrics=done.metrics,
-            totals=totals_before(project, parent, policy).plus(order.mode, done.metrics),
+            totals=kept.totals_before(project, parent, policy).plus(order.mode, done.metrics),
             curve=done.curve,
             components={
-                each.key: {"class": each.class_name, "sha256": code_digest(each, project), **each.pins} for each in used
+                each.key: {"class": each.class_name, "sha256": model.code_digest(each, project), **each.pins}
+                for each in used
             },
             files={},
             environment=_environment(self.python),
@@ -134,12 +117,12 @@ class RunInProgress:
             policy_changed=done.changed,
             policy=policy,
         )
-        return keep_run(project, self.folder, data, parameters_text(used))
+        return kept.keep_run(project, self.folder, data, model.parameters_text(used))
 
 
 @contextmanager
 def begun(
-    project: Project, mode: Mode, episodes: int, choices: Choices, now_ms: Callable[[], int]
+    project: model.Project, mode: Mode, episodes: int, choices: Choices, now_ms: Callable[[], int]
 ) -> Iterator[RunInProgress]:
     """Begin a run; what is not kept is removed.
 
@@ -147,7 +130,7 @@ def begun(
         NotFound: no such run to go on from.
         Refused: another command runs this project.
     """
-    with new_run_folder(project) as folder:
+    with kept.new_run_folder(project) as folder:
         parent, seed, pythons = choices.before(project), choices.seed, choices.pythons
         if seed is None:
             seed = zlib.crc32(parent.id.encode()) if mode == "train" and parent else 0
@@ -156,8 +139,8 @@ def begun(
             mode=mode,
             episodes=episodes,
             seed=seed,
-            learned=str(parent.folder / DATA) if parent else "",
-            out=str(folder / DATA),
+            learned=str(parent.folder / kept.DATA) if parent else "",
+            out=str(folder / kept.DATA),
             isolated=pythons.executables,
         )
         trusted = trusted_components(project) + (foreign_components(project) if choices.trust else [])
@@ -172,7 +155,7 @@ def do_project_run(
     now_ms: Callable[[], int],
     box: Callable[[], Box] = box_here,
     on_figures: Callable[[RunFigures], None] = lambda _figures: None,
-) -> LocalRun:
+) -> kept.LocalRun:
     """Train a project, or benchmark it, and keep the run in its folder.
 
     The seed of each episode of a benchmark run is hashed from the run's and its number. Where other participants wrote
@@ -186,9 +169,9 @@ def do_project_run(
         AutoresearchError: a component's code raised an error, or ended the process.
     """
     project, pythons = choices.project(), choices.pythons
-    require_parts(project, training=mode == "train")
+    model.require_parts(project, training=mode == "train")
     with begun(project, mode, episodes, choices, now_ms) as run:
-        log, level = project.to_write(f"{HIDDEN}/{LOG}"), Level.NONE
+        log, level = project.to_write(f"{model.HIDDEN}/{LOG}"), Level.NONE
         messages: Iterable[Message] = run_order(run.order, log, pythons.main)
         if foreign_components(project) and not choices.trust:
             walls = box()
@@ -228,8 +211,8 @@ def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pyt
         Refused: others wrote some of it, and there is no sandbox.
         UsageError: a line of ``agent.ini`` or ``parameters.yaml`` is wrong.
     """
-    project = with_parameters(load_project(path))
-    log = project.to_write(f"{HIDDEN}/{CHECK_LOG}")
+    project = model.with_parameters(model.load_project(path))
+    log = project.to_write(f"{model.HIDDEN}/{CHECK_LOG}")
     order = RunOrder(
         project=project, mode="bench", episodes=0, seed=0, learned="", out="", isolated=pythons.executables
     )
@@ -253,7 +236,7 @@ class ServiceEnded(msgspec.Struct, frozen=True):
     """What became of a service; ``run`` keeps what a trainer has learned in it, where it learned anything."""
 
     service: Service
-    run: LocalRun | None
+    run: kept.LocalRun | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +292,7 @@ def serve_component(
     own = _own_key(chosen_service.key_file) if chosen_service.key_file else None
     with ExitStack() as stack:
         file = stack.enter_context(reserved(folder, title))
-        log = project.to_write(f"{HIDDEN}/serve-{title}.txt")
+        log = project.to_write(f"{model.HIDDEN}/serve-{title}.txt")
         hand: RunInProgress | None = None
         if usual == "trainer":
             project.component("policy")
@@ -320,7 +303,7 @@ def serve_component(
             project=project,
             kind=usual,
             component=(chosen.type, chosen.name),
-            learned=str(parent.folder / DATA) if parent else "",
+            learned=str(parent.folder / kept.DATA) if parent else "",
             out=hand.order.out if hand else "",
             address=address,
             port=chosen_service.port,
@@ -331,7 +314,7 @@ def serve_component(
             isolated=choices.pythons.executables,
         )
         announcement: Announcement | None = None
-        run: LocalRun | None = None
+        run: kept.LocalRun | None = None
         for message in run_order(order, log, choices.pythons.main):
             if isinstance(message, Served):
                 assert announcement is not None

@@ -18,25 +18,9 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autoresearch.run.sandbox import command as sandbox_command
 from autoresearch.run.sandbox import filters, watchdog
 from autoresearch.run.sandbox.apptainer import apptainer_command
-from autoresearch.run.sandbox.command import (
-    DATA,
-    HOME,
-    INPUT,
-    LAUNCHER,
-    Handles,
-    Inside,
-    bubblewrap_command,
-    environment,
-    inside,
-    landlock_rules,
-    memory_allowed,
-    run_user,
-    specification,
-    tasks_allowed,
-    tasks_of,
-)
 from autoresearch.run.sandbox.groups import ControlGroup, control_group
 from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import home, launcher_python
@@ -70,9 +54,9 @@ class Pipes:
         """The write ends that keep their numbers inside; the output becomes 1 and 2."""
         return *(pair[1] for pair in (self.result, self.ready, self.checkpoint) if pair), self.go
 
-    def handles(self, keeper: Sequence[int]) -> Handles:
+    def handles(self, keeper: Sequence[int]) -> sandbox_command.Handles:
         """What of them the launcher gets."""
-        return Handles(self.ready[1], self.go, self.checkpoint[1] if self.checkpoint else None, keeper)
+        return sandbox_command.Handles(self.ready[1], self.go, self.checkpoint[1] if self.checkpoint else None, keeper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +104,8 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
     if level is not Level.NONE and not filters.supported(platform.machine()):
         raise StartError(f"there is no system-call filter for {platform.machine()}")
     # A question has no bound there: at it the kernel would forget pages of files, and tell the next by that.
-    memory = None if job.text is not None else memory_allowed(job.limits)
-    tasks = tasks_allowed(job.limits, job.threads)
+    memory = None if job.text is not None else sandbox_command.memory_allowed(job.limits)
+    tasks = sandbox_command.tasks_allowed(job.limits, job.threads)
     with Descriptors() as descriptors, control_group(memory_bytes=memory, tasks=tasks + _OURS) as group:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
         ours, theirs = socket.socketpair()
@@ -148,16 +132,18 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
     leash_read, leash_write = descriptors.pipe()
     held = [leash_read, *_text(job, descriptors)]
-    spec = specification(job, level, pipes.handles(held), Inside())
-    files = {f"{INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
-    files[LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
-    tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, spec]
+    spec = sandbox_command.specification(job, level, pipes.handles(held), sandbox_command.Inside())
+    files = {f"{sandbox_command.INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
+    files[sandbox_command.LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
+    tail = [launcher_python(job.python), "-I", "-S", sandbox_command.LAUNCHER, spec]
     try:
-        command = bubblewrap_command(job, files, tail)
+        command = sandbox_command.bubblewrap_command(job, files, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
     with _owned_data(job):
-        variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
+        variables = _environment(
+            job, pipes, sandbox_command.HOME, sandbox_command.DATA, str(sandbox_command.inside(LIBRARY).parent)
+        )
         process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, *files.values()))
         descriptors.close(*held, *files.values())
         yield Sandboxed(process, pipes, leash_write, walled=True)
@@ -173,23 +159,23 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         _fill(base.folder, input_folder, (scratch, shared), job)
         library = _library(base.folder)
         for mount in job.read_only_folders:
-            if inside(mount).is_relative_to(HOME):
-                link = scratch / inside(mount).relative_to(HOME)
+            if sandbox_command.inside(mount).is_relative_to(sandbox_command.HOME):
+                link = scratch / sandbox_command.inside(mount).relative_to(sandbox_command.HOME)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(mount.expanduser().absolute())
         held = [leash_read, base.lock, *_text(job, descriptors)]
         # The kernel counts the tasks of each user of a namespace, and root's runs have users of their own.
         alone = level is Level.LANDLOCK or os.geteuid() == 0
-        others = 0 if alone else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
-        spec = specification(
+        others = 0 if alone else sandbox_command.tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
+        spec = sandbox_command.specification(
             job,
             level,
             pipes.handles(held),
-            Inside(
+            sandbox_command.Inside(
                 folder=str(input_folder),
                 cwd=str(scratch),
                 inputs={place: str(path) for place, path in job.inputs.items()},
-                rules=landlock_rules(job, (input_folder, library), scratch),
+                rules=sandbox_command.landlock_rules(job, (input_folder, library), scratch),
                 shared=shared,
                 tasks_of_others=others,
             ),
@@ -211,10 +197,14 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
         (base.folder / "launcher.py").write_bytes(_LAUNCHER.read_bytes())
         held = [leash_read, base.lock, *_text(job, descriptors)]
         # Without a user namespace of their own the kernel counts a user's runs with all else of that user.
-        others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
-        spec = specification(job, level, pipes.handles(held), Inside(tasks_of_others=others))
-        variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
-        tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, spec]
+        others = 0 if os.geteuid() == 0 else sandbox_command.tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
+        spec = sandbox_command.specification(
+            job, level, pipes.handles(held), sandbox_command.Inside(tasks_of_others=others)
+        )
+        variables = _environment(
+            job, pipes, sandbox_command.HOME, sandbox_command.DATA, str(sandbox_command.inside(LIBRARY).parent)
+        )
+        tail = [launcher_python(job.python), "-I", "-S", sandbox_command.LAUNCHER, spec]
         try:
             command = apptainer_command(job, base.folder, variables, tail)
         except FileNotFoundError as error:
@@ -242,7 +232,9 @@ def _talk(job: Job) -> tuple[int, ...]:
 
 def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str) -> dict[str, str]:
     checkpoint = pipes.checkpoint[1] if pipes.checkpoint else None
-    variables = environment(job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint)
+    variables = sandbox_command.environment(
+        job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint
+    )
     if job.library:
         return variables | {"PYTHONPATH": library}
     # A program in a folder may import what lies beside that folder, as where the whole is installed for editing.
@@ -273,7 +265,7 @@ def _popen(
 
 def _fill(base: Path, input_folder: Path, written: Sequence[Path], job: Job) -> None:
     """Writes the inputs, which the run's user can read, and makes the empty folders that it can write."""
-    uid = run_user()
+    uid = sandbox_command.run_user()
     base.chmod(0o700 if uid is None else 0o711)
     input_folder.mkdir(mode=0o755)
     for name, text in job.files.items():
@@ -289,7 +281,7 @@ def _fill(base: Path, input_folder: Path, written: Sequence[Path], job: Job) -> 
 
 def _lend(folder: Path) -> None:
     """Make a folder the run's user's, for root."""
-    if (uid := run_user()) is not None:
+    if (uid := sandbox_command.run_user()) is not None:
         os.chown(folder, uid, uid)
 
 
@@ -304,7 +296,7 @@ def _library(base: Path) -> Path:
 @contextmanager
 def _owned_data(job: Job) -> Iterator[None]:
     """Lends a writable data folder to the run's user, for root; ordinary users share their own id with the run."""
-    uid = run_user()
+    uid = sandbox_command.run_user()
     if job.data is None or not job.writable_data or uid is None:
         yield
         return

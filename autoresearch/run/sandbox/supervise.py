@@ -14,16 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from autoresearch.run.sandbox import watchdog
-from autoresearch.run.sandbox.capture import (
-    BoundedLog,
-    CheckpointFile,
-    HarnessResult,
-    ResultChannel,
-    RunProgress,
-    last_lines,
-    printed_curve,
-)
+from autoresearch.run.sandbox import capture, watchdog
 from autoresearch.run.sandbox.cards import PROCESSOR, Card
 from autoresearch.run.sandbox.job import MIB, Job, JobLimits, Used
 from autoresearch.run.sandbox.process import Sandboxed
@@ -116,7 +107,12 @@ def failure(exit_status: int, log_tail: bytes, used: Used, limits: JobLimits) ->
 
 
 def judge_result(
-    result: HarnessResult | None, count: int, complaint: str, failed: StopReason | None, *, wants_value: bool = True
+    result: capture.HarnessResult | None,
+    count: int,
+    complaint: str,
+    failed: StopReason | None,
+    *,
+    wants_value: bool = True,
 ) -> StopReason:
     """The status of a run that the harness ends; ``wants_value`` when it measures it as well."""
     if count > 1:
@@ -160,15 +156,15 @@ class RunWatch:
     """Everything seen of one run so far."""
 
     job: Job
-    log: BoundedLog
-    checkpoint: CheckpointFile | None = None
-    channel: ResultChannel = field(default_factory=ResultChannel)
+    log: capture.BoundedLog
+    checkpoint: capture.CheckpointFile | None = None
+    channel: capture.ResultChannel = field(default_factory=capture.ResultChannel)
     ready: bytes = b""
     used: Used = field(default_factory=Used)
     looks: int = 0
     card: Card | None = None
     has_used_card: bool = False
-    last_progress: RunProgress = field(default_factory=lambda: RunProgress(0.0))
+    last_progress: capture.RunProgress = field(default_factory=lambda: capture.RunProgress(0.0))
     printed: tuple[int, float] = (0, 0.0)  # bytes when lines were told last, and when that was
     beside: Beside = field(default_factory=Beside)
     most_free: int = 0  # bytes that the machine could give, at best, since the run began
@@ -180,7 +176,7 @@ def supervise(
     running: Sandboxed,
     watch: RunWatch,
     deadline: float,
-    on_progress: Callable[[RunProgress], None] | None,
+    on_progress: Callable[[capture.RunProgress], None] | None,
     cancelled: Callable[[], bool] | None,
 ) -> StopReason | None:
     """Watches until the program has ended (None) or must be ended (why). ``deadline`` is on the monotonic clock."""
@@ -267,7 +263,7 @@ def _over_a_cap(watch: RunWatch) -> StopReason | None:
 def _look(
     running: Sandboxed,
     watch: RunWatch,
-    on_progress: Callable[[RunProgress], None] | None,
+    on_progress: Callable[[capture.RunProgress], None] | None,
     cancelled: Callable[[], bool] | None,
 ) -> StopReason | None:
     limits = watch.job.limits
@@ -325,7 +321,7 @@ def _beside(running: Sandboxed, watch: RunWatch) -> Beside:
     return Beside(sockets, files, tables, shared - watch.least_shared, watch.most_free - free)
 
 
-def _news(watch: RunWatch) -> RunProgress | None:
+def _news(watch: RunWatch) -> capture.RunProgress | None:
     """How far it is, where it says so; and once a second what it printed, with the loss in that."""
     progress, (received, told_at), now = watch.channel.take_progress(), watch.printed, time.monotonic()
     watch.last_progress = progress or watch.last_progress
@@ -333,9 +329,9 @@ def _news(watch: RunWatch) -> RunProgress | None:
         return progress
     watch.printed, text = (watch.log.received, now), watch.log.tail().decode(errors="replace")
     loss = watch.last_progress.loss
-    if loss is None and (losses := printed_curve(text)):
+    if loss is None and (losses := capture.printed_curve(text)):
         loss = losses[-1]
-    return msgspec.structs.replace(watch.last_progress, loss=loss, lines=last_lines(text))
+    return msgspec.structs.replace(watch.last_progress, loss=loss, lines=capture.last_lines(text))
 
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from autoresearch.errors import BadMessage, ServiceRefused
-from autoresearch.services.links.server import RequestServer, ServerCounts
+from autoresearch.services.links.both_ends import ServiceServer
+from autoresearch.services.links.server import RequestServer
 from autoresearch.services.links.sockets import ServerKeys
 from autoresearch.services.messages import encode
 from autoresearch.services.spaces import space_description
 
 
-class GymEnvServer:
+class GymEnvServer(ServiceServer):
     """Serves an environment of Gymnasium, or a vector of them, to one client at a time: the one that reset it last.
 
-    ``env`` stays usable here; its other attributes are found on the server. Between ``start`` and ``stop`` the
-    server's thread alone should step it.
+    ``env`` stays usable here, also after ``stop``; its other attributes are found on the server. Between ``start`` and
+    ``stop`` the server's thread alone should step it.
 
     Raises:
         Refused: the address is open to other machines, and there are no keys; or the port is taken.
@@ -37,24 +38,6 @@ class GymEnvServer:
         self._owner = ""
         self._last: tuple[str, int, object] = ("", -1, None)
         self._server = RequestServer(self._answer, port, address, keys)
-
-    @property
-    def port(self) -> int:
-        """The port; chosen by the system where ``port`` was 0."""
-        return self._server.port
-
-    @property
-    def counts(self) -> ServerCounts:
-        """What it did so far."""
-        return self._server.counts
-
-    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002 - the call that agentlace's programs make
-        """Serve until ``stop``: in this thread, or with ``threaded`` in one of its own."""
-        self._server.start(threaded)
-
-    def stop(self) -> bool:
-        """End it: whether its port is free. The environment is not closed."""
-        return self._server.stop()
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name.startswith("_") or name == "env":

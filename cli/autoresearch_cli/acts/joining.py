@@ -17,16 +17,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.context import participant_with_key
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Merge
-from autoresearch.trust.identity import (
-    Device,
-    OwnKeys,
-    adopt_root,
-    own_device,
-    read_answer,
-    read_request,
-    write_answer,
-    write_request,
-)
+from autoresearch.trust import identity
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest import NetworkManifest, is_loopback
 from autoresearch_cli import home
@@ -70,13 +61,13 @@ def not_only_here(addresses: list[str]) -> list[str]:
 ALL_RUNS = 1_000_000
 
 
-def rows(mine: OwnKeys) -> list[Device]:
+def rows(mine: identity.OwnKeys) -> list[identity.Device]:
     """This participant's devices, as the log here has them."""
     with Log.open(home.paths().log, home.manifest().network, read_only=True) as log:
         return own_devices(log, mine.root.public, home.now_ms())
 
 
-def name_of(mine: OwnKeys) -> str:
+def name_of(mine: identity.OwnKeys) -> str:
     """What this participant calls itself, as the log here has it."""
     with Log.open(home.paths().log, home.manifest().network, read_only=True) as log:
         return participant_with_key(log, mine.root.public).name
@@ -92,7 +83,7 @@ def call(name: str) -> None:
         notebook.publish_name(name, home.now_ms())
 
 
-def renew(mine: OwnKeys) -> None:
+def renew(mine: identity.OwnKeys) -> None:
     """Delegate this device anew, whatever is left of the last time."""
     with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
@@ -100,14 +91,14 @@ def renew(mine: OwnKeys) -> None:
         notebook.publish_identity(home.now_ms())
 
 
-def revoke(mine: OwnKeys, device: bytes, reason: str) -> None:
+def revoke(mine: identity.OwnKeys, device: bytes, reason: str) -> None:
     """Revoke a device."""
     with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
         notebook.revoke(mine.root, device, home.now_ms(), reason=reason)
 
 
-def merge(mine: OwnKeys, device: bytes) -> MergeAnswer:
+def merge(mine: identity.OwnKeys, device: bytes) -> MergeAnswer:
     """End the forks of a device of this participant."""
     with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
@@ -127,20 +118,20 @@ def merge(mine: OwnKeys, device: bytes) -> MergeAnswer:
 
 def request(*, json: bool) -> None:
     """On the new machine: its request."""
-    device = own_device(home.paths().keys).public
-    _print("request", device, write_request(device), json=json)
+    device = identity.own_device(home.paths().keys).public
+    _print("request", device, identity.write_request(device), json=json)
     if not json:
         say("→ on the machine with the root key: autoresearch node id add-device and this text")
 
 
-def approve(text: str, mine: OwnKeys, *, json: bool) -> None:
+def approve(text: str, mine: identity.OwnKeys, *, json: bool) -> None:
     """Where the root key is: delegate the device that asks."""
-    device = read_request(text)
+    device = identity.read_request(text)
     with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
         notebook.publish_identity(home.now_ms())
         record = notebook.delegate(mine.root, home.now_ms(), device=device)
-    _print("answer", device, write_answer(record), json=json)
+    _print("answer", device, identity.write_answer(record), json=json)
     if not json:
         say("→ on the new machine: autoresearch node id add-device and this text")
 
@@ -148,9 +139,9 @@ def approve(text: str, mine: OwnKeys, *, json: bool) -> None:
 def adopt(text: str, *, json: bool) -> None:
     """On the new machine: keep the answer, and agree."""
     folder = home.paths().keys
-    device = own_device(folder).public
-    record = read_answer(text, device, home.manifest().network, now_ms=home.now_ms())
-    adopt_root(folder, record.author)
+    device = identity.own_device(folder).public
+    record = identity.read_answer(text, device, home.manifest().network, now_ms=home.now_ms())
+    identity.adopt_root(folder, record.author)
     with Notebook(home.paths()) as notebook:
         notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=home.now_ms())
         notebook.publish_identity(home.now_ms())

@@ -29,20 +29,8 @@ from autoresearch.log.standing.queries import run_body
 from autoresearch.propose.mind.recall import text_of
 from autoresearch.propose.mind.writing import HISTORY, refresh_history, write_agent_files
 from autoresearch.record.encoding import format_id, short_id
+from autoresearch.run import consent
 from autoresearch.run.bench import fault_of_program
-from autoresearch.run.consent import (
-    REACH_WORDS,
-    NotAllowed,
-    Reach,
-    allow,
-    allow_reaches,
-    check_names,
-    check_reaches,
-    is_allowed,
-    list_digest,
-    reaches_of,
-    what_runs_read,
-)
 from autoresearch.run.packages import PackagesNotAllowed, task_not_allowed
 from autoresearch.task.folder_state import BASELINE, keep_edit, kept_baselines, remember_start, replace_file
 from autoresearch.task.loading import MANIFEST, load_task, program_names
@@ -197,8 +185,8 @@ def ask_for_packages(task: Task, programs: Sequence[str] = (), *, allowed: bool 
         PackagesNotAllowed: nobody can be asked here.
         Refused: the answer is no.
     """
-    check_reaches(task.folder, reaches_of(task), home.paths().allowed)
-    if sentence := what_runs_read(task):
+    consent.check_reaches(task.folder, consent.reaches_of(task), home.paths().allowed)
+    if sentence := consent.what_runs_read(task):
         say(sentence)
     option = "--allow-packages"
     if task.packages and _must_ask(task):
@@ -287,7 +275,7 @@ def allow_task(
             say(f"→ autoresearch run {folder}")
         return
     loaded_task = load_task(folder)
-    _allow_reaches(loaded_task.folder, reaches_of(loaded_task), named, agreed=yes)
+    _allow_reaches(loaded_task.folder, consent.reaches_of(loaded_task), named, agreed=yes)
     if loaded_task.packages and not is_installed(loaded_task, paths.environments):
         if _must_ask(loaded_task):
             _agree(loaded_task.name, loaded_task.packages, agreed=yes, refusal=task_not_allowed(loaded_task, "--yes"))
@@ -303,12 +291,12 @@ def allow_task(
         say(f"{counted(len(answer.packages), 'package')} of {loaded_task.name} installed, in {answer.folder}")
     else:
         say(f"{loaded_task.name} has no list of packages")
-    if sentence := what_runs_read(loaded_task):
+    if sentence := consent.what_runs_read(loaded_task):
         say(sentence)
     say(f"→ autoresearch node doctor task {loaded_task.folder}")
 
 
-def _allow_reaches(folder: Path, reaches: Sequence[Reach], named: Sequence[str], *, agreed: bool) -> None:
+def _allow_reaches(folder: Path, reaches: Sequence[consent.Reach], named: Sequence[str], *, agreed: bool) -> None:
     """Have a person agree to what a folder reaches outside of itself.
 
     Raises:
@@ -316,24 +304,24 @@ def _allow_reaches(folder: Path, reaches: Sequence[Reach], named: Sequence[str],
         NotAllowed: nobody can be asked here.
     """
     paths = home.paths()
-    if is_allowed(paths.allowed, list_digest(folder, reaches)):
+    if consent.is_allowed(paths.allowed, consent.list_digest(folder, reaches)):
         return
     if reaches:
         say(f"{folder} reaches outside of itself:")
         for each in reaches:
             leads = "" if each.text in (each.path, "") or each.kind == "code" else f", which is {each.path}"
             hidden = "; hidden, or with keys" if each.by_name else ""
-            say(f"  {REACH_WORDS[each.kind]}: {each.text}{leads}{hidden}")
-    check_names(folder, reaches, paths, [Path(name) for name in named])
+            say(f"  {consent.REACH_WORDS[each.kind]}: {each.text}{leads}{hidden}")
+    consent.check_names(folder, reaches, paths, [Path(name) for name in named])
     if reaches and not agreed:
         if not _can_ask():
-            raise NotAllowed(folder, reaches)
+            raise consent.NotAllowed(folder, reaches)
         if not typer.confirm("Allow it?", err=True):
             raise Refused("nothing was allowed, and nothing runs", hint=f"look at {folder} first")
-    allow_reaches(folder, reaches, paths)
+    consent.allow_reaches(folder, reaches, paths)
 
 
-def _as_answer(reaches: Sequence[Reach]) -> list[str]:
+def _as_answer(reaches: Sequence[consent.Reach]) -> list[str]:
     return [f"{each.kind} {each.text} {each.path}" for each in reaches]
 
 
@@ -359,7 +347,7 @@ def _agree(name: str, packages: list[Package], *, agreed: bool, refusal: Package
             raise refusal
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
-    allow(home.paths().allowed, lock_digest(packages))
+    consent.allow(home.paths().allowed, lock_digest(packages))
 
 
 def _tell(name: str, packages: list[Package]) -> None:
@@ -391,7 +379,7 @@ def _answer(task: Task) -> PackagesAnswer:
     return PackagesAnswer(
         task=task.name,
         digest=task.digest.hex(),
-        reaches=_as_answer(reaches_of(task)),
+        reaches=_as_answer(consent.reaches_of(task)),
         packages=[f"{package.name}=={package.version}" for package in task.packages],
         source=package_source() if has else "",
         folder=str(environment_folder(task, place)) if has else "",

@@ -11,14 +11,8 @@ import typer
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
+from autoresearch.project.components import installing
 from autoresearch.project.components.finding import find_offer, shipped_offers
-from autoresearch.project.components.installing import (
-    has_chosen_default,
-    is_unlocked,
-    make_project,
-    missing_components,
-    required,
-)
 from autoresearch.project.components.installing import install as put
 from autoresearch.project.components.installing import uninstall as take
 from autoresearch.project.components.installing import use as choose
@@ -30,32 +24,23 @@ from autoresearch.record.encoding import parse_id
 from autoresearch.run.consent import allow_reaches, check_reaches, is_allowed, list_digest
 from autoresearch.task.guessing import programs_in
 from autoresearch_cli import home
-from autoresearch_cli.agent.models import (
-    ProjectAnswer,
-    agree,
-    lock_project,
-    offer_from_log,
-    project_pythons,
-    with_packages,
-)
+from autoresearch_cli.agent import models
 from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json
 from autoresearch_cli.rendering.lists import project_run_columns
 from autoresearch_cli.rendering.output import print_json, print_list, say
 
-app = command_app()
+app = CommandApp()
 # So many files of a program are named before a project is made beside them.
 PROGRAMS_NAMED = 3
 
 
 @app.command(
     "init",
-    epilog=examples(
-        ("autoresearch init", "a project in this folder"),
-        ("autoresearch init walker", "in a new folder"),
-        ("autoresearch run walker/agent.ini", "run it"),
-        see="install, train, run, list",
-    ),
+    ("autoresearch init", "a project in this folder"),
+    ("autoresearch init walker", "in a new folder"),
+    ("autoresearch run walker/agent.ini", "run it"),
+    see="install, train, run, list",
 )
 def init(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder. Left out: this one.")] = "",
@@ -76,7 +61,7 @@ def init(
             hint=f"to have the program improved: autoresearch task new {typed}; a project beside it: "
             f"autoresearch init {typed} --yes",
         )
-    project = make_project(place)
+    project = installing.make_project(place)
     allow_reaches(project.folder, [own_code(project), *reaches_of(project)], home.paths())
     answer = project_answer(project)
     if json:
@@ -95,12 +80,10 @@ Ini = Annotated[
 
 @app.command(
     "install",
-    epilog=examples(
-        ("autoresearch install policy q_table", "a component that ships"),
-        ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
-        ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
-        see="uninstall, use, list, init",
-    ),
+    ("autoresearch install policy q_table", "a component that ships"),
+    ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
+    ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
+    see="uninstall, use, list, init",
 )
 def install(  # noqa: PLR0913 - each is an option of the command
     kind: Annotated[str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset …")] = "",
@@ -132,9 +115,11 @@ def install(  # noqa: PLR0913 - each is an option of the command
         return
     if not reference:
         raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
-    beside = required(project, besides=f"{kind.lower()}.{name or reference.partition('==')[0].rpartition('/')[2]}")
-    sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated)]
-    offer = with_packages(
+    beside = installing.required(
+        project, besides=f"{kind.lower()}.{name or reference.partition('==')[0].rpartition('/')[2]}"
+    )
+    sources = [partial(models.offer_from_log, trust=trust, beside=beside, isolated=isolated)]
+    offer = models.with_packages(
         find_offer(kind, reference, project.folder, class_name=class_name, name=name, sources=sources), beside
     )
     if isolated and not offer.isolated:
@@ -150,8 +135,8 @@ def install(  # noqa: PLR0913 - each is an option of the command
     if is_owners or not reaches_of(project):
         allow_reaches(changed.folder, reaches_of(changed), home.paths())
     if offer.requirements:
-        agree(offer.packages)
-        project_pythons(changed)
+        models.agree(offer.packages)
+        models.project_pythons(changed)
     _show(changed, json=json)
     is_default = changed.defaults.get(offer.type) == offer.name
     say(f"installed {offer.type} {offer.name}{', the default' if is_default else ''}")
@@ -161,12 +146,10 @@ def install(  # noqa: PLR0913 - each is an option of the command
 
 @app.command(
     "uninstall",
-    epilog=examples(
-        ("autoresearch uninstall policy random", "out of this project"),
-        ("autoresearch uninstall environment cartpole", "another type"),
-        ("autoresearch uninstall policy mine -f ../walker/agent.ini", "out of another project"),
-        see="install, use, list",
-    ),
+    ("autoresearch uninstall policy random", "out of this project"),
+    ("autoresearch uninstall environment cartpole", "another type"),
+    ("autoresearch uninstall policy mine -f ../walker/agent.ini", "out of another project"),
+    see="install, use, list",
 )
 def uninstall(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
     """Take a component out of the project. Files of your own stay, and so do the runs that used it."""
@@ -176,12 +159,10 @@ def uninstall(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> N
 
 @app.command(
     "use",
-    epilog=examples(
-        ("autoresearch use policy dqn", "train and run take this policy"),
-        ("autoresearch use environment 2048", "another environment"),
-        ("autoresearch list", "which are the defaults"),
-        see="install, list, train",
-    ),
+    ("autoresearch use policy dqn", "train and run take this policy"),
+    ("autoresearch use environment 2048", "another environment"),
+    ("autoresearch list", "which are the defaults"),
+    see="install, list, train",
 )
 def use(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
     """Make an installed component the default of its type."""
@@ -191,12 +172,10 @@ def use(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
 
 @app.command(
     "list",
-    epilog=examples(
-        ("autoresearch list", "the components of this project"),
-        ("autoresearch list --check", "what each lacks of its interface"),
-        ("autoresearch list --runs", "the runs, the oldest first"),
-        see="install, use, train, run",
-    ),
+    ("autoresearch list", "the components of this project"),
+    ("autoresearch list --check", "what each lacks of its interface"),
+    ("autoresearch list --runs", "the runs, the oldest first"),
+    see="install, use, train, run",
 )
 def list_components(
     ini: Annotated[str, typer.Argument(metavar="INI", help="The project's agent.ini. Left out: this folder's.")] = "",
@@ -214,7 +193,7 @@ def list_components(
         check_reaches(project.folder, reaches_of(project), home.paths().allowed)
     answer = project_answer(
         project,
-        checked=check_project(path, box=sandbox, pythons=project_pythons(project)) if check else (),
+        checked=check_project(path, box=sandbox, pythons=models.project_pythons(project)) if check else (),
         runs=kept_runs(project) if runs else (),
     )
     if json:
@@ -237,25 +216,27 @@ def list_components(
 
 def _restore(project: Project, *, trust: bool, json: bool) -> None:
     """Bring the files of installed components that are missing; of the log, the very releases that are pinned."""
-    missing = missing_components(project)
+    missing = installing.missing_components(project)
     for each in missing:
         source = each.pins["source"]
         reference = source if source.startswith("gym:") else each.name
         if source == "log":  # one of this name may ship, which is not meant
             reference = f"{each.name}=={each.pins.get('version', '')}"
         pinned = parse_id(each.pins["release"]) if each.pins.get("release") else None
-        beside = required(project, besides=each.key)
+        beside = installing.required(project, besides=each.key)
         isolated = each.pins.get("isolated") == "yes"
-        sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated, pinned=pinned)]
-        offer = with_packages(find_offer(each.type, reference, project.folder, name=each.name, sources=sources), beside)
+        sources = [partial(models.offer_from_log, trust=trust, beside=beside, isolated=isolated, pinned=pinned)]
+        offer = models.with_packages(
+            find_offer(each.type, reference, project.folder, name=each.name, sources=sources), beside
+        )
         project = put(project, offer, default=False)
-    if is_unlocked(project):
-        lock_project(project)
+    if installing.is_unlocked(project):
+        models.lock_project(project)
     _show(project, json=json)
     say(f"installed {', '.join(each.key for each in missing)}" if missing else "nothing is missing")
 
 
-def _print_runs(answer: ProjectAnswer) -> None:
+def _print_runs(answer: models.ProjectAnswer) -> None:
     print_list(project_run_columns(answer.head), answer.runs)
     if not answer.runs:
         say("there are no runs yet")
@@ -265,7 +246,7 @@ def _print_runs(answer: ProjectAnswer) -> None:
 def _wants_default(project: Project, offer: ComponentOffer) -> bool:
     """Whether a new component becomes the default: unless one was chosen; then a person at a terminal is asked."""
     present = project.defaults.get(offer.type, "")
-    if not present or present == offer.name or not has_chosen_default(project, offer.type):
+    if not present or present == offer.name or not installing.has_chosen_default(project, offer.type):
         return True
     if not sys.stdin.isatty():
         say(f"the default {offer.type} stays {present}")

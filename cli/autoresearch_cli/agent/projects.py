@@ -23,14 +23,7 @@ from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.run.consent import check_reaches
 from autoresearch.text import counted, duration
 from autoresearch_cli import home
-from autoresearch_cli.agent.models import (
-    ProjectAnswer,
-    ProjectComponent,
-    ProjectFigures,
-    ProjectRun,
-    ProjectRunAnswer,
-    project_pythons,
-)
+from autoresearch_cli.agent import models
 from autoresearch_cli.event_display import choose_display
 from autoresearch_cli.rendering.lists import PROJECT_COLUMNS, walls
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
@@ -127,7 +120,7 @@ def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Itera
             if json and time.monotonic() - printed_at[0] >= FIGURE_SECONDS:
                 printed_at[0] = time.monotonic()
                 print_json(
-                    ProjectFigures(
+                    models.ProjectFigures(
                         mode=mode,
                         episodes=figures.episodes,
                         asked_episodes=episodes,
@@ -150,7 +143,7 @@ def chosen(
     project = load_project(path)
     if not trust:
         check_reaches(project.folder, reaches_of(project), home.paths().allowed)
-    pythons = project_pythons(project, allowed=allow_packages)
+    pythons = models.project_pythons(project, allowed=allow_packages)
     return Choices(path, assignments or (), start, seed, trust, pythons)
 
 
@@ -165,7 +158,7 @@ def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: i
 def finish_run(run: LocalRun, *, json: bool) -> None:
     """Show a run that was kept, and what to do next; leave with 130 when a person stopped it."""
     if json:
-        print_json(ProjectRunAnswer(run=run_view(run)))
+        print_json(models.ProjectRunAnswer(run=run_view(run)))
     else:
         print_run(run)
     stopped = run.data.status == "stopped"
@@ -225,11 +218,11 @@ def sparks(values: Sequence[float]) -> str:
 
 def project_answer(
     project: Project, *, checked: Sequence[ComponentChecked] = (), runs: Sequence[LocalRun] = ()
-) -> ProjectAnswer:
+) -> models.ProjectAnswer:
     """A project as a document."""
     head = head_run(project)
     findings = {each.key: each for each in checked}
-    return ProjectAnswer(
+    return models.ProjectAnswer(
         folder=str(project.folder),
         components=[_component(project, each, findings.get(each.key)) for each in project.all()],
         runs=[run_view(run) for run in runs],
@@ -237,10 +230,10 @@ def project_answer(
     )
 
 
-def run_view(run: LocalRun) -> ProjectRun:
+def run_view(run: LocalRun) -> models.ProjectRun:
     """A run as part of a document."""
     data = run.data
-    return ProjectRun(
+    return models.ProjectRun(
         id=run.id,
         mode=data.mode,
         status=data.status,
@@ -259,13 +252,13 @@ def run_view(run: LocalRun) -> ProjectRun:
     )
 
 
-def print_project(answer: ProjectAnswer) -> None:
+def print_project(answer: models.ProjectAnswer) -> None:
     """The components as a table; a default has a star."""
     print_list(PROJECT_COLUMNS, answer.components)
 
 
-def _component(project: Project, each: Component, checked: ComponentChecked | None) -> ProjectComponent:
-    return ProjectComponent(
+def _component(project: Project, each: Component, checked: ComponentChecked | None) -> models.ProjectComponent:
+    return models.ProjectComponent(
         type=each.type,
         name=each.name,
         is_default=each.type == AGENT or project.defaults.get(each.type) == each.name,

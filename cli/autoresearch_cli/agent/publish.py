@@ -17,14 +17,9 @@ from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.node_acts import Node
+from autoresearch.ask.registry import releases
 from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.registry.preparing import read_registry
-from autoresearch.ask.registry.releases import (
-    check_new_release,
-    own_release,
-    prepared_for,
-    release_answer,
-)
 from autoresearch.ask.requests import OneRecord, PublishRequest, PublishTaskRequest, YankRequest
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
@@ -51,7 +46,7 @@ from autoresearch_cli.acts.task_folders import cached_folder, get_task
 from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
-from autoresearch_cli.catalogue import Folder, Json, Reference, Task, Yes, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import CommandApp, Folder, Json, Reference, Task, Yes, complete_reference, examples
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
@@ -72,8 +67,8 @@ class RunGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = command_app()
-publish_app = command_app("Publish a project's run, or a component.", no_args_is_help=False)
+app = CommandApp()
+publish_app = CommandApp("Publish a project's run, or a component.", no_args_is_help=False)
 publish_app.info.cls = RunGroup
 app.add_typer(publish_app, name="publish")
 
@@ -91,13 +86,11 @@ def publish() -> None:
 
 
 @publish_app.command(
-    name=RUN,
-    epilog=examples(
-        ("autoresearch publish", "the newest run of the project in this folder"),
-        ("autoresearch publish 3fa1 --title 'longer corridor'", "a run that `list --runs` shows, with a title"),
-        ("autoresearch publish --json | jq -r .record.id", "the same for a program"),
-        see="get, top, train, run, list",
-    ),
+    RUN,
+    ("autoresearch publish", "the newest run of the project in this folder"),
+    ("autoresearch publish 3fa1 --title 'longer corridor'", "a run that `list --runs` shows, with a title"),
+    ("autoresearch publish --json | jq -r .record.id", "the same for a program"),
+    see="get, top, train, run, list",
 )
 def run(
     name: Annotated[
@@ -125,12 +118,11 @@ def run(
 
 
 @publish_app.command(
-    epilog=examples(
-        ("autoresearch publish component . --type policy --version 1.0.0", "a folder or a git repository"),
-        ("autoresearch publish component sarsa.py --type trainer --version 0.2.0 --class sarsa:Sarsa", "one file"),
-        ("autoresearch publish component --from registry.yaml", "all releases of a registry file"),
-        see="search, show, agent yank",
-    )
+    "component",
+    ("autoresearch publish component . --type policy --version 1.0.0", "a folder or a git repository"),
+    ("autoresearch publish component sarsa.py --type trainer --version 0.2.0 --class sarsa:Sarsa", "one file"),
+    ("autoresearch publish component --from registry.yaml", "all releases of a registry file"),
+    see="search, show, agent yank",
 )
 def component(  # noqa: PLR0913 - one for each thing that can be said
     place: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A folder, a git repository or a file.")] = "",
@@ -183,12 +175,11 @@ def component(  # noqa: PLR0913 - one for each thing that can be said
 
 
 @publish_app.command(
-    epilog=examples(
-        ("autoresearch publish task ~/moons", "a task folder, before anybody has run it"),
-        ("autoresearch publish task .", "the folder here"),
-        ("autoresearch publish task . --json | jq -r .digest", "its identity"),
-        see="task new, task show, task list, run, work",
-    )
+    "task",
+    ("autoresearch publish task ~/moons", "a task folder, before anybody has run it"),
+    ("autoresearch publish task .", "the folder here"),
+    ("autoresearch publish task . --json | jq -r .digest", "its identity"),
+    see="task new, task show, task list, run, work",
 )
 def task(folder: Folder = "", *, json: Json = False) -> None:
     """Publish a task for others to work on. `run` and `work` do that, too.
@@ -210,11 +201,11 @@ def _publish(request: PublishRequest) -> ReleaseAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
         return home.client().ask(Node.publish_release, request)
-    prepared = prepared_for(request)
+    prepared = releases.prepared_for(request)
     with Notebook(home.paths()) as notebook:
-        check_new_release(notebook.log, prepared, notebook.author)
+        releases.check_new_release(notebook.log, prepared, notebook.author)
         record = notebook.publish_release(prepared, home.now_ms())
-        return release_answer(notebook.log, record.id, me=notebook.author, notes=prepared.notes)
+        return releases.release_answer(notebook.log, record.id, me=notebook.author, notes=prepared.notes)
 
 
 def _import(path: Path, *, json: bool) -> None:
@@ -249,12 +240,10 @@ LEARNED_SECONDS = 600.0
 
 @app.command(
     "get",
-    epilog=examples(
-        ("autoresearch get g3xk walker", "the agent of a run with what it had learned, in a new folder"),
-        ("autoresearch get @ --task corridor", "the best one of an environment"),
-        ("autoresearch get g3xk --json | jq -r .folder", "the same for a program"),
-        see="publish, top, run, train, task get",
-    ),
+    ("autoresearch get g3xk walker", "the agent of a run with what it had learned, in a new folder"),
+    ("autoresearch get @ --task corridor", "the best one of an environment"),
+    ("autoresearch get g3xk --json | jq -r .folder", "the same for a program"),
+    see="publish, top, run, train, task get",
 )
 def get(
     reference: Reference,
@@ -332,12 +321,10 @@ def _program(task: TaskFolder, run: bytes, place: Path) -> str:
 
 @app.command(
     "agent yank",
-    epilog=examples(
-        ("autoresearch agent yank g3xk", "asks first, on a terminal"),
-        ("autoresearch agent yank g3xk --reason 'wrong reward, use 1.0.1'", "with a public reason"),
-        ("autoresearch agent yank g3xk --yes --json", "without a question, for a program"),
-        see="search, show, publish component, run withdraw",
-    ),
+    ("autoresearch agent yank g3xk", "asks first, on a terminal"),
+    ("autoresearch agent yank g3xk --reason 'wrong reward, use 1.0.1'", "with a public reason"),
+    ("autoresearch agent yank g3xk --yes --json", "without a question, for a program"),
+    see="search, show, publish component, run withdraw",
 )
 def yank(
     release: Annotated[
@@ -350,7 +337,7 @@ def yank(
 ) -> None:
     """Advise against a release of yours. It stays, who pinned it is warned, and no name means it any more."""
     with open_desk() as desk:
-        record = own_release(desk.log, release, desk.me)
+        record = releases.own_release(desk.log, release, desk.me)
     assert isinstance(record.body, Release)
     if not yes:
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")

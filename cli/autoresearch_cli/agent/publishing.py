@@ -17,16 +17,8 @@ from autoresearch.project.exchange.flat_files import record_of, remember_publish
 from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, flat_program
 from autoresearch.project.learned import pack_learned
 from autoresearch.project.model import Project, load_project
+from autoresearch.project.runs import records
 from autoresearch.project.runs.kept import DATA, LocalRun, find_run, head_run
-from autoresearch.project.runs.records import (
-    PublishableRun,
-    is_current,
-    new_task,
-    prepare_run,
-    publish_run,
-    request_of,
-    tasks_of_run,
-)
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import plan_as_it_stands
@@ -59,7 +51,7 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
     run = find_run(project, name) if name else head_run(project)
     if run is None:
         raise NotFound("this project has no run to publish", hint="autoresearch train, or autoresearch list --runs")
-    prepared, paths, work = prepare_run(project, run), home.paths(), home.settings().work
+    prepared, paths, work = records.prepare_run(project, run), home.paths(), home.settings().work
     existing = _known_task(project, run, prepared, task)
     program = flat_program(prepared.project, _packages_of_agent(project, prepared))
     level, _ = detect_level()
@@ -88,8 +80,8 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
             model=partial(pack_learned, run.folder / DATA),
             ready=make_bench_with_data,
         ) as (folder, ended):
-            request = request_of(prepared, published_on, program, folder / CHECKPOINT, outcome_of(ended))
-            answer = home.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
+            request = records.request_of(prepared, published_on, program, folder / CHECKPOINT, outcome_of(ended))
+            answer = home.ask(records.publish_run, msgspec.structs.replace(request, title=title) if title else request)
     remember_published(project, run, answer.record.id)
     return answer, published_on.name
 
@@ -104,7 +96,7 @@ def say_published(answer: ShowAnswer, task: str) -> None:
     say(f"→ others have it by: autoresearch get {name}")
 
 
-def _packages_of_agent(project: Project, prepared: PublishableRun) -> Mapping[str, bytes]:
+def _packages_of_agent(project: Project, prepared: records.PublishableRun) -> Mapping[str, bytes]:
     """The files of the packages that a project's agent brings; none where its environment asks for all that it needs.
 
     They are those that the project is locked to.
@@ -132,13 +124,15 @@ def _resolved(requirements: Mapping[str, str]) -> list[Package]:
     return packages
 
 
-def _new_task(prepared: PublishableRun, folder: Path) -> Task:
+def _new_task(prepared: records.PublishableRun, folder: Path) -> Task:
     """The task of an environment that nobody has published, with the packages that fit what it asks for."""
     requirements = prepared.asked_by_environment
-    return new_task(prepared, package_files(requirements, _resolved(requirements)) if requirements else {}, folder)
+    return records.new_task(
+        prepared, package_files(requirements, _resolved(requirements)) if requirements else {}, folder
+    )
 
 
-def _known_task(project: Project, run: LocalRun, prepared: PublishableRun, named: str) -> Task | None:
+def _known_task(project: Project, run: LocalRun, prepared: records.PublishableRun, named: str) -> Task | None:
     """The published task of the run's environment, or the one that was ``named``; None where there is none.
 
     Raises:
@@ -152,7 +146,7 @@ def _known_task(project: Project, run: LocalRun, prepared: PublishableRun, named
             raise Refused(
                 f"run {run.id} is published already, as {short(record)}", hint=f"autoresearch show {short(record)}"
             )
-        digests = tasks_of_run(desk.log, desk.blobs, prepared, author=desk.me)
+        digests = records.tasks_of_run(desk.log, desk.blobs, prepared, author=desk.me)
         if named:
             named_task = desk.task(named)
             if named_task.digest not in digests:
@@ -162,7 +156,7 @@ def _known_task(project: Project, run: LocalRun, prepared: PublishableRun, named
                 )
             digests = [named_task.digest]
         else:
-            digests = [digest for digest in digests if is_current(desk.log.tasks.definition(digest) or {})]
+            digests = [digest for digest in digests if records.is_current(desk.log.tasks.definition(digest) or {})]
         task = load_task(cached_folder(desk, digests[0])) if digests else None
     if task is not None and task.packages:
         python_with(task.name, task.packages)

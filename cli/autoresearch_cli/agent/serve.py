@@ -24,7 +24,7 @@ from autoresearch.text import counted
 from autoresearch_cli import home
 from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer, ServiceKeyAnswer
 from autoresearch_cli.agent.projects import STOPPED, From, Set, Trust, chosen, figures_shown, metric_lines, project_path
-from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import AllowPackages, CommandApp, Json, JsonLines
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 from autoresearch_cli.rendering.status import ask_it, print_service
 
@@ -57,17 +57,15 @@ def join(choices: Choices, learner: str, episodes: int, *, server_key: str, othe
 # Instead of a key: the machines of this participant.
 OWN = "own"
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "agent serve",
-    epilog=examples(
-        ("autoresearch agent serve env", "the project's environment, for programs on this machine"),
-        ("autoresearch agent serve trainer --allow own", "for your other machines, by the service's name"),
-        ("autoresearch agent serve env --address 0.0.0.0 --allow KEY", "for one client on another machine"),
-        see="agent services, train, install, list",
-    ),
+    ("autoresearch agent serve env", "the project's environment, for programs on this machine"),
+    ("autoresearch agent serve trainer --allow own", "for your other machines, by the service's name"),
+    ("autoresearch agent serve env --address 0.0.0.0 --allow KEY", "for one client on another machine"),
+    see="agent services, train, install, list",
 )
 def serve(  # noqa: PLR0913 - each is an option of the command
     kind: Annotated[str, typer.Argument(metavar="KIND", help="env, action, inference or trainer.")] = "",
@@ -156,12 +154,10 @@ def serve(  # noqa: PLR0913 - each is an option of the command
 
 @app.command(
     "agent services",
-    epilog=examples(
-        ("autoresearch agent services", "what runs here and on your other machines, and where"),
-        ("autoresearch agent services --key", "this node's public key, for `agent serve --allow` on another machine"),
-        ("autoresearch agent services --json | jq '.services[].port'", "the same for a program"),
-        see="agent serve, list, node paths",
-    ),
+    ("autoresearch agent services", "what runs here and on your other machines, and where"),
+    ("autoresearch agent services --key", "this node's public key, for `agent serve --allow` on another machine"),
+    ("autoresearch agent services --json | jq '.services[].port'", "the same for a program"),
+    see="agent serve, list, node paths",
 )
 def services(
     *,

@@ -13,21 +13,10 @@ from autoresearch.errors import UsageError
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.kept import find_run, set_head
 from autoresearch.project.runs.running import Choices
+from autoresearch_cli.agent import projects
 from autoresearch_cli.agent.models import SweepAnswer, SweepRow
-from autoresearch_cli.agent.projects import (
-    From,
-    IniArgument,
-    Seed,
-    Set,
-    Trust,
-    chosen,
-    do_run,
-    finish_run,
-    project_answer,
-    project_path,
-)
 from autoresearch_cli.agent.serve import join
-from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import AllowPackages, CommandApp, Json, JsonLines
 from autoresearch_cli.rendering.lists import SWEEP_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_list, say
 
@@ -35,28 +24,26 @@ EPISODES = 100
 MEASURED_EPISODES = 20
 MOST_COMBINATIONS = 256
 MOST_ACTORS = 64
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "train",
-    epilog=examples(
-        ("autoresearch train agent.ini 1000", "1000 episodes"),
-        ("autoresearch train --set trainer.epsilon=0.2", "with another parameter"),
-        ("autoresearch train --sweep trainer.learning_rate=0.1,0.5", "try each value, keep the best"),
-        see="run, agent reset, list, install",
-    ),
+    ("autoresearch train agent.ini 1000", "1000 episodes"),
+    ("autoresearch train --set trainer.epsilon=0.2", "with another parameter"),
+    ("autoresearch train --sweep trainer.learning_rate=0.1,0.5", "try each value, keep the best"),
+    see="run, agent reset, list, install",
 )
 def train(  # noqa: PLR0913 - each is an option of the command
-    ini: IniArgument = "",
+    ini: projects.IniArgument = "",
     count: Annotated[
         int | None, typer.Argument(metavar="N", min=1, max=10**9, help="How many episodes. Left out: 100.")
     ] = None,
     *,
     file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="The same as INI.")] = "",
     episodes: Annotated[int | None, typer.Option("--episodes", "-n", min=1, max=10**9, help="The same as N.")] = None,
-    assignments: Set = None,
-    start: From = "",
+    assignments: projects.Set = None,
+    start: projects.From = "",
     sweep: Annotated[
         list[str] | None,
         typer.Option("--sweep", metavar="COMPONENT.KEY=V1,V2", help="Train with each value, measure, keep the best."),
@@ -70,19 +57,19 @@ def train(  # noqa: PLR0913 - each is an option of the command
     server_key: Annotated[
         str, typer.Option("--server-key", metavar="KEY", help="The public key of a trainer at HOST:PORT.")
     ] = "",
-    seed: Seed = None,
-    trust: Trust = False,
+    seed: projects.Seed = None,
+    trust: projects.Trust = False,
     allow_packages: AllowPackages = False,
     json: JsonLines = False,
 ) -> None:
     """Train a project's policy and keep the run. It goes on from what the newest run had learned."""
     if ini.isdecimal() and count is None and not Path(ini).exists():
         ini, count = "", int(ini)
-    path = project_path(ini or file)
+    path = projects.project_path(ini or file)
     number = count or episodes or EPISODES
     if sweep and actors:
         raise UsageError("--sweep and --actors can't be combined", hint="leave out one of them")
-    choices = chosen(path, assignments, start, seed, trust=trust, allow_packages=allow_packages)
+    choices = projects.chosen(path, assignments, start, seed, trust=trust, allow_packages=allow_packages)
     if learner:
         refused = (("--sweep", sweep), ("--actors", actors), ("--from", start))
         others = [option for option, value in refused if value]
@@ -90,30 +77,28 @@ def train(  # noqa: PLR0913 - each is an option of the command
     elif sweep:
         _sweep(choices, number, _values(sweep), json=json)
     else:
-        finish_run(do_run(choices, "train", number, actors=actors, json=json), json=json)
+        projects.finish_run(projects.do_run(choices, "train", number, actors=actors, json=json), json=json)
 
 
 @app.command(
     "agent reset",
-    epilog=examples(
-        ("autoresearch agent reset", "the next run begins with nothing learned"),
-        ("autoresearch agent reset --to 3fa1", "it begins with what this run had learned"),
-        ("autoresearch list --runs", "the runs of the project"),
-        see="train, run, list",
-    ),
+    ("autoresearch agent reset", "the next run begins with nothing learned"),
+    ("autoresearch agent reset --to 3fa1", "it begins with what this run had learned"),
+    ("autoresearch list --runs", "the runs of the project"),
+    see="train, run, list",
 )
 def reset(
-    ini: IniArgument = "",
+    ini: projects.IniArgument = "",
     *,
     to: Annotated[str, typer.Option("--to", metavar="RUN", help="Go back to this run instead of the beginning.")] = "",
     json: Json = False,
 ) -> None:
     """Have the next run begin anew, or with what an earlier run had learned. No run is deleted."""
-    project = load_project(project_path(ini))
+    project = load_project(projects.project_path(ini))
     run = find_run(project, to) if to else None
     set_head(project, run)
     if json:
-        print_json(project_answer(project))
+        print_json(projects.project_answer(project))
     say(f"the next run goes on from {run.id}" if run else "the next run begins with nothing learned")
     say("→ autoresearch train")
 
@@ -128,11 +113,11 @@ def _sweep(choices: Choices, episodes: int, axes: list[list[str]], *, json: bool
         tried = replace(choices, assignments=parameters, start="", seed=choices.seed or 0)
         set_head(project, beginning)
         say(f"train with {' '.join(combination)}")
-        trained = do_run(tried, "train", episodes, json=json)
+        trained = projects.do_run(tried, "train", episodes, json=json)
         if trained.data.status != "ok":
             say(f"stopped: what was learned so far is kept as run {trained.id}")
             raise typer.Exit(130)
-        measured = do_run(replace(tried, seed=0), "bench", MEASURED_EPISODES, json=json)
+        measured = projects.do_run(replace(tried, seed=0), "bench", MEASURED_EPISODES, json=json)
         rows.append(
             SweepRow(
                 parameters=dict(_split(each) for each in combination),

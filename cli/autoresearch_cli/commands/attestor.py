@@ -13,7 +13,7 @@ import typer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, examples
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _report(answer: AttestAnswer, *, json: bool) -> None:
     print_standing(answer, now_ms=home.now_ms())
 
 
-app = command_app("What this node does as an attestor of mailboxes.")
+app = CommandApp("What this node does as an attestor of mailboxes.")
 
 
 @app.callback(
@@ -164,15 +164,14 @@ def attestor() -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch network attestor log", "the newest first"),
-        (
-            "autoresearch network attestor log --json | jq '.acts[] | select(.what == \"refused\")'",
-            "what it refused, and why",
-        ),
-        ("autoresearch network attestor log --json | jq .attested", "how often it attested"),
-        see="node config, network show",
-    )
+    "log",
+    ("autoresearch network attestor log", "the newest first"),
+    (
+        "autoresearch network attestor log --json | jq '.acts[] | select(.what == \"refused\")'",
+        "what it refused, and why",
+    ),
+    ("autoresearch network attestor log --json | jq .attested", "how often it attested"),
+    see="node config, network show",
 )
 def log(*, json: Json = False) -> None:
     """Show what this attestor mailed, attested and refused. Addresses are not kept."""
@@ -186,12 +185,11 @@ def log(*, json: Json = False) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch network attestor withdraw KEY", "withdraw its attestations of a participant"),
-        ("autoresearch network attestor withdraw KEY --reason 'account sold'", "with a public reason"),
-        ("autoresearch network attestor log --json | jq -r '.acts[].participant'", "which participants it attested"),
-        see="network attestor allow, network distrust, node id revoke",
-    )
+    "withdraw",
+    ("autoresearch network attestor withdraw KEY", "withdraw its attestations of a participant"),
+    ("autoresearch network attestor withdraw KEY --reason 'account sold'", "with a public reason"),
+    ("autoresearch network attestor log --json | jq -r '.acts[].participant'", "which participants it attested"),
+    see="network attestor allow, network distrust, node id revoke",
 )
 def withdraw(
     key: Annotated[str, typer.Argument(help="The participant's root key, as `node id show` prints it there.")],
@@ -217,15 +215,14 @@ def withdraw(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch network attestor allow KEY", "attest that participant's mailbox again, when it asks"),
-        (
-            "autoresearch network attestor log --json | jq '.acts[] | select(.what == \"withdrawn\")'",
-            "what it withdrew",
-        ),
-        ("autoresearch network attestor allow KEY --json", "the same for a program"),
-        see="node id attest",
-    )
+    "allow",
+    ("autoresearch network attestor allow KEY", "attest that participant's mailbox again, when it asks"),
+    (
+        "autoresearch network attestor log --json | jq '.acts[] | select(.what == \"withdrawn\")'",
+        "what it withdrew",
+    ),
+    ("autoresearch network attestor allow KEY --json", "the same for a program"),
+    see="node id attest",
 )
 def allow(
     key: Annotated[str, typer.Argument(help="The root key that `network attestor withdraw` was given.")],

@@ -12,21 +12,19 @@ from autoresearch.paths import typed_path
 from autoresearch.text import counted, size
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json
 from autoresearch_cli.models import HomeBackupAnswer
 from autoresearch_cli.rendering.output import print_json, say
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "node backup",
-    epilog=examples(
-        ("autoresearch node backup ~/autoresearch.tar", "settings, keys, log and files, also while the daemon runs"),
-        ("autoresearch node restore ~/autoresearch.tar", "put it back, on a machine without any"),
-        ("autoresearch node backup /mnt/$(date +%F).tar", "one for each day"),
-        see="node restore, node id backup, run export",
-    ),
+    ("autoresearch node backup ~/autoresearch.tar", "settings, keys, log and files, also while the daemon runs"),
+    ("autoresearch node restore ~/autoresearch.tar", "put it back, on a machine without any"),
+    ("autoresearch node backup /mnt/$(date +%F).tar", "one for each day"),
+    see="node restore, node id backup, run export",
 )
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")],
@@ -45,12 +43,10 @@ def backup(
 
 @app.command(
     "node restore",
-    epilog=examples(
-        ("autoresearch node restore ~/autoresearch.tar", "the same node on this machine"),
-        ("AUTORESEARCH_HOME=/srv/node autoresearch node restore node.tar", "into another home"),
-        ("autoresearch node restore node.tar && autoresearch node doctor log", "then check all hashes and signatures"),
-        see="node backup, node doctor, node id restore",
-    ),
+    ("autoresearch node restore ~/autoresearch.tar", "the same node on this machine"),
+    ("AUTORESEARCH_HOME=/srv/node autoresearch node restore node.tar", "into another home"),
+    ("autoresearch node restore node.tar && autoresearch node doctor log", "then check all hashes and signatures"),
+    see="node backup, node doctor, node id restore",
 )
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node backup` wrote.")], *, json: Json = False

@@ -18,23 +18,21 @@ from autoresearch.errors import NoTaskYet, NotFound
 from autoresearch.face.columns.runs import effect_columns
 from autoresearch.text import counted, value
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, complete_task, examples
+from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task, complete_task
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
 from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_participant
 from autoresearch_cli.rendering.output import is_attended, paged, print_exactly, print_json, print_list, say, say_hidden
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "best",
-    epilog=examples(
-        ("autoresearch best", "the best run, and how far the floor is"),
-        ("autoresearch best --code > train.py", "its source"),
-        ("autoresearch best moons --json", "of one task, for a program"),
-        see="top, show, run lineage, diff",
-    ),
+    ("autoresearch best", "the best run, and how far the floor is"),
+    ("autoresearch best --code > train.py", "its source"),
+    ("autoresearch best moons --json", "of one task, for a program"),
+    see="top, show, run lineage, diff",
 )
 def best(
     *,
@@ -75,15 +73,13 @@ def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
 
 @app.command(
     "top",
-    epilog=examples(
-        ("autoresearch top moons -n 5", "the five best of one task"),
-        (
-            "autoresearch top --component policy/q_table",
-            "the agents with this policy, in all environments",
-        ),
-        ("autoresearch top --task corridor --budget 300", "agents that were trained for at most 300 episodes"),
-        see="best, run lineage, show",
+    ("autoresearch top moons -n 5", "the five best of one task"),
+    (
+        "autoresearch top --component policy/q_table",
+        "the agents with this policy, in all environments",
     ),
+    ("autoresearch top --task corridor --budget 300", "agents that were trained for at most 300 episodes"),
+    see="best, run lineage, show",
 )
 def top(
     *,
@@ -164,12 +160,10 @@ def _component_top(task: str, component: str, limit: int, budget: float | None, 
 
 @app.command(
     "task effects",
-    epilog=examples(
-        ("autoresearch task effects", "on the task worked on last"),
-        ("autoresearch task effects moons", "on one task"),
-        ("autoresearch task effects --json", "the same for a program"),
-        see="top, run lineage, note ask",
-    ),
+    ("autoresearch task effects", "on the task worked on last"),
+    ("autoresearch task effects moons", "on one task"),
+    ("autoresearch task effects --json", "the same for a program"),
+    see="top, run lineage, note ask",
 )
 def effects(*, task: Task = "", json: Json = False) -> None:
     """What each setting of a task did to the metric, in pairs of a run and its parent."""
@@ -188,12 +182,10 @@ def effects(*, task: Task = "", json: Json = False) -> None:
 
 @app.command(
     "network credit",
-    epilog=examples(
-        ("autoresearch network credit", "all participants, the most verified compute first"),
-        ("autoresearch network credit me", "this participant, each fact with its records"),
-        ("autoresearch network credit 3fa9 --json", "one participant for a program, with the newest record ids"),
-        see="top, show, run evidence, node id",
-    ),
+    ("autoresearch network credit", "all participants, the most verified compute first"),
+    ("autoresearch network credit me", "this participant, each fact with its records"),
+    ("autoresearch network credit 3fa9 --json", "one participant for a program, with the newest record ids"),
+    see="top, show, run evidence, node id",
 )
 def credit(
     participant: Annotated[

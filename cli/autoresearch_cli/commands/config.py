@@ -18,11 +18,11 @@ from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, UsageError
 from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, examples
 from autoresearch_cli.rendering.lists import setting_columns
 from autoresearch_cli.rendering.output import paged, print_json, print_list, print_text, say
 
-app = command_app("Show and change settings.", no_args_is_help=False)
+app = CommandApp("Show and change settings.", no_args_is_help=False)
 
 
 def complete_setting(incomplete: str) -> list[tuple[str, str]]:
@@ -52,12 +52,11 @@ def config(context: typer.Context) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node config show", "all settings"),
-        ("autoresearch node config show --origin", "and where each value comes from"),
-        ("autoresearch node config show --json", "the same for a program"),
-        see="node config set, node config get, node paths",
-    )
+    "show",
+    ("autoresearch node config show", "all settings"),
+    ("autoresearch node config show --origin", "and where each value comes from"),
+    ("autoresearch node config show --json", "the same for a program"),
+    see="node config set, node config get, node paths",
 )
 def show(
     *,
@@ -76,12 +75,11 @@ def show(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node config get work.workers", "one value, nothing else"),
-        ("autoresearch node config get work.device", "the device that runs train on"),
-        ("autoresearch node config get work.workers --json", "with origin and meaning"),
-        see="node config show, node config set",
-    )
+    "get",
+    ("autoresearch node config get work.workers", "one value, nothing else"),
+    ("autoresearch node config get work.device", "the device that runs train on"),
+    ("autoresearch node config get work.workers --json", "with origin and meaning"),
+    see="node config show, node config set",
 )
 def get(name: Name, *, json: Json = False) -> None:
     """The value of one setting."""
@@ -96,14 +94,12 @@ def get(name: Name, *, json: Json = False) -> None:
 
 
 @app.command(
-    name="set",
+    "set",
+    ("autoresearch node config set work.workers 2", "train two runs at a time, from now on"),
+    ("autoresearch node config set work.task ~/my-task", "work on another task"),
+    ("autoresearch node config set storage.keep_checkpoints true", "keep every model"),
     context_settings={"ignore_unknown_options": True},  # a value may begin with a dash
-    epilog=examples(
-        ("autoresearch node config set work.workers 2", "train two runs at a time, from now on"),
-        ("autoresearch node config set work.task ~/my-task", "work on another task"),
-        ("autoresearch node config set storage.keep_checkpoints true", "keep every model"),
-        see="node config show, task new",
-    ),
+    see="node config show, task new",
 )
 def set_value(
     name: Name,
@@ -124,12 +120,11 @@ def set_value(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node config path", "the settings file"),
-        ("$EDITOR $(autoresearch node config path)", "edit it by hand"),
-        ("autoresearch node config path --json", "the same for a program"),
-        see="node config show, node paths",
-    )
+    "path",
+    ("autoresearch node config path", "the settings file"),
+    ("$EDITOR $(autoresearch node config path)", "edit it by hand"),
+    ("autoresearch node config path --json", "the same for a program"),
+    see="node config show, node paths",
 )
 def path(*, json: Json = False) -> None:
     """The path of the settings file, whether it exists or not."""
@@ -141,12 +136,11 @@ def path(*, json: Json = False) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node config edit", "all settings in $EDITOR, with what they mean"),
-        ("EDITOR=nano autoresearch node config edit", "in another editor"),
-        ("autoresearch node config schema > settings.schema.json", "for an editor that checks while you type"),
-        see="node config set, node config show, node setup",
-    )
+    "edit",
+    ("autoresearch node config edit", "all settings in $EDITOR, with what they mean"),
+    ("EDITOR=nano autoresearch node config edit", "in another editor"),
+    ("autoresearch node config schema > settings.schema.json", "for an editor that checks while you type"),
+    see="node config set, node config show, node setup",
 )
 def edit() -> None:
     """Open the settings file in an editor. What is wrong in it is said, and nothing is changed."""
@@ -178,12 +172,11 @@ def edit() -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node config schema", "the settings as JSON Schema: types, ranges, meanings, defaults"),
-        ("autoresearch node config schema > settings.schema.json", "for an editor that checks while you type"),
-        ("autoresearch node config schema | jq '.\"$defs\".Work.properties | keys'", "the names of a section"),
-        see="node config edit, node config show",
-    )
+    "schema",
+    ("autoresearch node config schema", "the settings as JSON Schema: types, ranges, meanings, defaults"),
+    ("autoresearch node config schema > settings.schema.json", "for an editor that checks while you type"),
+    ("autoresearch node config schema | jq '.\"$defs\".Work.properties | keys'", "the names of a section"),
+    see="node config edit, node config show",
 )
 def schema() -> None:
     """The settings file as JSON Schema."""

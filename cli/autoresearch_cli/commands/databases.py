@@ -17,11 +17,11 @@ from autoresearch.log.repair import repair as repair_damaged
 from autoresearch.text import counted, size
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
-from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, JsonLines
 from autoresearch_cli.models import CompactAnswer, CompactedFile, RepairAnswer, RepairedFile
 from autoresearch_cli.rendering.output import print_json, print_rows, say
 
-app = command_app()
+app = CommandApp()
 
 
 class Database(StrEnum):
@@ -34,12 +34,10 @@ class Database(StrEnum):
 
 @app.command(
     "node repair",
-    epilog=examples(
-        ("autoresearch down && autoresearch node repair", "while no daemon runs"),
-        ("autoresearch node doctor log", "what is wrong, and afterwards that nothing is"),
-        ("autoresearch node repair --json | jq '.files[].lost'", "how many records could not be read"),
-        see="node doctor, node restore, network peers",
-    ),
+    ("autoresearch down && autoresearch node repair", "while no daemon runs"),
+    ("autoresearch node doctor log", "what is wrong, and afterwards that nothing is"),
+    ("autoresearch node repair --json | jq '.files[].lost'", "how many records could not be read"),
+    see="node doctor, node restore, network peers",
 )
 def repair(*, json: Json = False) -> None:
     """Make damaged databases anew from what can be read in them. The damaged file is kept under another name.
@@ -77,15 +75,13 @@ def _reads(action: int, first: str | None, *_: str | None) -> int:
 
 @app.command(
     "node query",
-    epilog=examples(
-        ('autoresearch node query "SELECT kind, count(*) FROM record GROUP BY kind"', "records by kind"),
-        ("autoresearch node query", "the tables and their columns"),
-        (
-            'autoresearch node query --db local "SELECT * FROM model_call" --json',
-            "what models were asked, for a program",
-        ),
-        see="run export, run list, node paths",
+    ('autoresearch node query "SELECT kind, count(*) FROM record GROUP BY kind"', "records by kind"),
+    ("autoresearch node query", "the tables and their columns"),
+    (
+        'autoresearch node query --db local "SELECT * FROM model_call" --json',
+        "what models were asked, for a program",
     ),
+    see="run export, run list, node paths",
 )
 def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT. Left out: the tables and columns.")] = "",
@@ -125,12 +121,10 @@ def query(
 
 @app.command(
     "node compact",
-    epilog=examples(
-        ("autoresearch down && autoresearch node compact", "while no daemon runs"),
-        ("autoresearch node compact --json", "the same for a program"),
-        ("autoresearch node doctor log && autoresearch node compact", "check it first"),
-        see="node doctor, node repair, node paths",
-    ),
+    ("autoresearch down && autoresearch node compact", "while no daemon runs"),
+    ("autoresearch node compact --json", "the same for a program"),
+    ("autoresearch node doctor log && autoresearch node compact", "check it first"),
+    see="node doctor, node repair, node paths",
 )
 def compact(*, json: Json = False) -> None:
     """Give back to the disk what the databases of this node do not use any more. No record is lost."""

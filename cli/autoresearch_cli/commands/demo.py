@@ -20,7 +20,7 @@ from autoresearch.face.columns.runs import leading_words
 from autoresearch.log.standing.answers import RunNumbers, numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import home, starting
-from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, For, JsonLines, Runs, Workers
 from autoresearch_cli.demo.plan import ending, is_late, parts_of, say_dropped, say_part, task_to_name
 from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_what_next
 from autoresearch_cli.event_display import EventMonitor, choose_display
@@ -32,17 +32,15 @@ STOP_SECONDS = 10.0
 PEERS_MAX = 10
 # Fewer can't confirm each other's runs.
 ATTESTED_PEERS = 3
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "demo",
-    epilog=examples(
-        ("autoresearch demo", "run experiments here until Ctrl-C"),
-        ("autoresearch demo --runs 3 --workers 2", "three of them, two at a time"),
-        ("autoresearch demo --peers 3 --for 10m", "three daemons that share the work, for ten minutes"),
-        see="up, work, best, top",
-    ),
+    ("autoresearch demo", "run experiments here until Ctrl-C"),
+    ("autoresearch demo --runs 3 --workers 2", "three of them, two at a time"),
+    ("autoresearch demo --peers 3 --for 10m", "three daemons that share the work, for ten minutes"),
+    see="up, work, best, top",
 )
 def demo(
     *,

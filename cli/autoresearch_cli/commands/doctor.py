@@ -17,7 +17,7 @@ from autoresearch.text import counted
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts.checks import all_checks, check_cards, check_sandbox, log_checks
 from autoresearch_cli.acts.network_checks import network_checks
-from autoresearch_cli.catalogue import Folder, Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Folder, Json, examples
 from autoresearch_cli.models import DoctorAnswer, Probe
 from autoresearch_cli.rendering.lists import CHECK_COLUMNS
 from autoresearch_cli.rendering.output import is_rich, print_json, print_list, print_rows, say
@@ -29,7 +29,7 @@ Bundle = Annotated[
     str,
     typer.Option("--bundle", metavar="FILE", help="Write a zip file for somebody who helps, without what is private."),
 ]
-app = command_app(no_args_is_help=False)
+app = CommandApp(no_args_is_help=False)
 
 
 @app.callback(
@@ -48,12 +48,11 @@ def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, bundle: B
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node doctor network", "library, settings, addresses, the nodes to begin with, clocks"),
-        ("autoresearch node doctor network --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
-        ("autoresearch node doctor network && autoresearch network peers", "then list the peers"),
-        see="network peers, network, node doctor",
-    )
+    "network",
+    ("autoresearch node doctor network", "library, settings, addresses, the nodes to begin with, clocks"),
+    ("autoresearch node doctor network --json | jq '.checks[] | select(.result != \"ok\")'", "what is not well"),
+    ("autoresearch node doctor network && autoresearch network peers", "then list the peers"),
+    see="network peers, network, node doctor",
 )
 def network(*, json: Json = False) -> None:
     """Why no peer is reachable, and what to do. Exits with 1 when something failed."""
@@ -61,15 +60,14 @@ def network(*, json: Json = False) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node doctor task", "can this machine run the configured task?"),
-        (
-            "autoresearch node doctor task ~/my-task",
-            "the same for a folder: limits, device, data, the baseline's imports",
-        ),
-        ("autoresearch node doctor task ~/my-task --json | jq .healthy", "the same for a program"),
-        see="task show, run, node doctor",
-    )
+    "task",
+    ("autoresearch node doctor task", "can this machine run the configured task?"),
+    (
+        "autoresearch node doctor task ~/my-task",
+        "the same for a folder: limits, device, data, the baseline's imports",
+    ),
+    ("autoresearch node doctor task ~/my-task --json | jq .healthy", "the same for a program"),
+    see="task show, run, node doctor",
 )
 def task(folder: Folder = "", *, json: Json = False) -> None:
     """Whether this machine can run a task, and what is missing. Exits with 1 when something failed."""
@@ -80,12 +78,11 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node doctor log", "every record's hash and signature, every blob's hash"),
-        ("autoresearch node doctor log --json | jq .healthy", "the same for a program"),
-        ("autoresearch run export --bundle log.car", "a copy of the log"),
-        see="node doctor, node records, run export",
-    )
+    "log",
+    ("autoresearch node doctor log", "every record's hash and signature, every blob's hash"),
+    ("autoresearch node doctor log --json | jq .healthy", "the same for a program"),
+    ("autoresearch run export --bundle log.car", "a copy of the log"),
+    see="node doctor, node records, run export",
 )
 def log(*, json: Json = False) -> None:
     """Read the whole log: every hash and signature. Names the first record that is wrong, and exits with 1 then."""
@@ -93,12 +90,11 @@ def log(*, json: Json = False) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node doctor executor", "what the cluster lacks: Python, torch, a sandbox"),
-        ("autoresearch node doctor executor --host gpu1", "the same of a machine that ssh gpu1 reaches"),
-        ("autoresearch node doctor executor && autoresearch work --executor slurm", "then have runs carried out there"),
-        see="work, node doctor, node config",
-    )
+    "executor",
+    ("autoresearch node doctor executor", "what the cluster lacks: Python, torch, a sandbox"),
+    ("autoresearch node doctor executor --host gpu1", "the same of a machine that ssh gpu1 reaches"),
+    ("autoresearch node doctor executor && autoresearch work --executor slurm", "then have runs carried out there"),
+    see="work, node doctor, node config",
 )
 def executor(
     *,

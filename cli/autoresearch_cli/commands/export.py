@@ -35,24 +35,22 @@ from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
 from autoresearch_cli import home, local_log
-from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.rendering.output import print_json, say
 
 TABLES = ("jsonl", "csv", "tsv")
 EXAMPLES = {"sqlite": "runs.db", "mlflow": "mlruns"}
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "run export",
-    epilog=examples(
-        ("autoresearch run export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
-        ("autoresearch run export --bundle log.car", "the log itself, which `node import` reads on another machine"),
-        ("autoresearch run export --format sqlite -o runs.db", "tables and views with search, for SQL and Datasette"),
-        see="task export, node import, run list",
-    ),
+    ("autoresearch run export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
+    ("autoresearch run export --bundle log.car", "the log itself, which `node import` reads on another machine"),
+    ("autoresearch run export --format sqlite -o runs.db", "tables and views with search, for SQL and Datasette"),
+    see="task export, node import, run list",
 )
 def export(
     *,
@@ -129,12 +127,10 @@ def export(
 
 @app.command(
     "task export",
-    epilog=examples(
-        ("autoresearch task export --git ~/moons-runs", "a git repository: a commit a run, the best on main"),
-        ("autoresearch task export --git ~/moons-runs --follow", "go on as records come, until Ctrl-C"),
-        ("autoresearch task export --html ~/moons-pages", "pages that a browser opens without a server"),
-        see="run export, open, diff",
-    ),
+    ("autoresearch task export --git ~/moons-runs", "a git repository: a commit a run, the best on main"),
+    ("autoresearch task export --git ~/moons-runs --follow", "go on as records come, until Ctrl-C"),
+    ("autoresearch task export --html ~/moons-pages", "pages that a browser opens without a server"),
+    see="run export, open, diff",
 )
 def export_task(
     *,
@@ -252,12 +248,10 @@ NOTES_AT_ONCE = 200
 
 @app.command(
     "node import",
-    epilog=examples(
-        ("autoresearch node import /media/stick/log.car", "what export --bundle wrote on another machine"),
-        ("autoresearch node import results.tsv --task ~/my-task", "past work on this task, as notes of topic history"),
-        ("autoresearch node import results.tsv --json", "the same for a program"),
-        see="run export, node records --kind note, task show",
-    ),
+    ("autoresearch node import /media/stick/log.car", "what export --bundle wrote on another machine"),
+    ("autoresearch node import results.tsv --task ~/my-task", "past work on this task, as notes of topic history"),
+    ("autoresearch node import results.tsv --json", "the same for a program"),
+    see="run export, node records --kind note, task show",
 )
 def import_rows(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle, or a results.tsv of karpathy/autoresearch.")],

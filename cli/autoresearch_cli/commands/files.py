@@ -16,18 +16,11 @@ import typer
 
 from autoresearch.errors import NotFound
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, JsonLines
 from autoresearch_cli.models import PathsAnswer
-from autoresearch_cli.rendering.output import (
-    is_terminal,
-    paged,
-    print_json,
-    print_labelled,
-    print_line,
-    print_text,
-)
+from autoresearch_cli.rendering import output
 
-app = command_app()
+app = CommandApp()
 
 # So often a log that is followed is looked at.
 LOG_SECONDS = 0.2
@@ -35,12 +28,10 @@ LOG_SECONDS = 0.2
 
 @app.command(
     "node logs",
-    epilog=examples(
-        ("autoresearch node logs", "the last fifty lines"),
-        ("autoresearch node logs -n 1000 --json | jq 'select(.level == \"error\")'", "errors among the last thousand"),
-        ("autoresearch node logs -f --run search-12", "what concerns one run, and what comes, until Ctrl-C"),
-        see="node events, node doctor, status",
-    ),
+    ("autoresearch node logs", "the last fifty lines"),
+    ("autoresearch node logs -n 1000 --json | jq 'select(.level == \"error\")'", "errors among the last thousand"),
+    ("autoresearch node logs -f --run search-12", "what concerns one run, and what comes, until Ctrl-C"),
+    see="node events, node doctor, status",
 )
 def logs(
     *,
@@ -56,11 +47,11 @@ def logs(
     path = home.paths().daemon_log
     if not path.exists():
         raise NotFound("there is no log file yet", hint="autoresearch up")
-    show = print_text if json or not is_terminal() else print_readable
+    show = output.print_text if json or not output.is_terminal() else print_readable
     with path.open(encoding="utf-8", errors="replace") as file:
         last = deque((line for line in file if run in line), maxlen=limit)
         if not follow:
-            with paged():
+            with output.paged():
                 for line in last:
                     show(line)
             return
@@ -90,23 +81,21 @@ def print_readable(line: str) -> None:
     try:
         entry = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.DecodeError, RecursionError):
-        print_text(line)
+        output.print_text(line)
         return
     trace = str(entry.pop("exception", ""))
     first = [str(entry.pop(name, "")) for name in ("timestamp", "level", "event")]
-    print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
+    output.print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
     if trace:
-        print_text(trace)
+        output.print_text(trace)
 
 
 @app.command(
     "node paths",
-    epilog=examples(
-        ("autoresearch node paths", "every place, one a line"),
-        ("autoresearch node paths socket", "one of them, for another program"),
-        ("AUTORESEARCH_HOME=/mnt/big autoresearch node paths", "what moving everything would look like"),
-        see="node config, node doctor",
-    ),
+    ("autoresearch node paths", "every place, one a line"),
+    ("autoresearch node paths socket", "one of them, for another program"),
+    ("AUTORESEARCH_HOME=/mnt/big autoresearch node paths", "what moving everything would look like"),
+    see="node config, node doctor",
 )
 def paths(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Print this one alone: log, socket, keys …")] = "",
@@ -126,12 +115,12 @@ def paths(
         socket=str(folders.socket),
     )
     if json:
-        print_json(answer)
+        output.print_json(answer)
         return
     places = {place: path for place, path in msgspec.structs.asdict(answer).items() if place != "schema"}
     if not name:
-        print_labelled(list(places.items()))
+        output.print_labelled(list(places.items()))
     elif name in places:
-        print_text(places[name])
+        output.print_text(places[name])
     else:
         raise NotFound(f"there is no place called {name}", hint=f"places: {', '.join(places)}")

@@ -7,34 +7,25 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask import publishing, questions
+from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.records import HideAnswer
-from autoresearch.ask.requests import (
-    HiddenListOf,
-    HiddenOf,
-    HideRequest,
-    ShareHiddenRequest,
-    TakeHiddenRequest,
-)
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import HIDDEN_COLUMNS, unhiding
 from autoresearch.text import age, counted, one_line
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Json, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import CommandApp, Json, complete_reference
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "network hide",
-    epilog=examples(
-        ("autoresearch network hide 3fa9c2d1 --reason spam", "a participant: all that it wrote, and will write"),
-        ("autoresearch network hide --words 'buy now'", "whatever has these words in a title, note or name"),
-        ("autoresearch network hide --from 3fa9c2d1", "what another participant hides, by its newest list"),
-        see="network hidden, network credit, show",
-    ),
+    ("autoresearch network hide 3fa9c2d1 --reason spam", "a participant: all that it wrote, and will write"),
+    ("autoresearch network hide --words 'buy now'", "whatever has these words in a title, note or name"),
+    ("autoresearch network hide --from 3fa9c2d1", "what another participant hides, by its newest list"),
+    see="network hidden, network credit, show",
 )
 def hide(
     what: Annotated[
@@ -68,9 +59,9 @@ def hide(
     if from_:
         if not undo:
             _show_list(from_, ask=not yes, json=json)
-        answer = home.ask(publishing.take_hidden, TakeHiddenRequest(participant=from_, undo=undo))
+        answer = home.ask(publishing.take_hidden, requests.TakeHiddenRequest(participant=from_, undo=undo))
     else:
-        answer = home.ask(publishing.hide, HideRequest(what=what, words=words, reason=reason, undo=undo))
+        answer = home.ask(publishing.hide, requests.HideRequest(what=what, words=words, reason=reason, undo=undo))
     if json:
         print_json(answer)
     elif from_:
@@ -92,7 +83,7 @@ def _report(answer: HideAnswer) -> None:
 
 def _show_list(participant: str, *, ask: bool, json: bool) -> None:
     """Say what a list has before it is taken over; a person at a terminal is asked."""
-    answer = home.ask(questions.hidden_list, HiddenListOf(participant=participant))
+    answer = home.ask(questions.hidden_list, requests.HiddenListOf(participant=participant))
     if json:
         return
     when = age(answer.time_ms, home.now_ms())
@@ -107,7 +98,7 @@ def _show_list(participant: str, *, ask: bool, json: bool) -> None:
 
 
 def _share(text: str, *, json: bool) -> None:
-    answer = home.ask(publishing.share_hidden, ShareHiddenRequest(text=text))
+    answer = home.ask(publishing.share_hidden, requests.ShareHiddenRequest(text=text))
     if json:
         print_json(answer)
         return
@@ -119,12 +110,10 @@ def _share(text: str, *, json: bool) -> None:
 
 @app.command(
     "network hidden",
-    epilog=examples(
-        ("autoresearch network hidden", "all that is hidden here, the newest first"),
-        ("autoresearch network hidden --of 3fa9c2d1", "the newest list of another participant"),
-        ("autoresearch network hidden --json", "the same for a program"),
-        see="network hide, show",
-    ),
+    ("autoresearch network hidden", "all that is hidden here, the newest first"),
+    ("autoresearch network hidden --of 3fa9c2d1", "the newest list of another participant"),
+    ("autoresearch network hidden --json", "the same for a program"),
+    see="network hide, show",
 )
 def hidden(
     *,
@@ -134,14 +123,14 @@ def hidden(
 ) -> None:
     """What is hidden on this machine, and how many records that are here it hides."""
     if of:
-        listing = home.ask(questions.hidden_list, HiddenListOf(participant=of, limit=limit))
+        listing = home.ask(questions.hidden_list, requests.HiddenListOf(participant=of, limit=limit))
         if json:
             print_json(listing)
             return
         print_list(HIDDEN_COLUMNS, listing.hidden, now_ms=home.now_ms())
         say(f"{counted(listing.total, 'thing')} in note {short(listing.note)} → autoresearch network hide --from {of}")
         return
-    answer = home.ask(questions.hidden, HiddenOf(limit=limit))
+    answer = home.ask(questions.hidden, requests.HiddenOf(limit=limit))
     if json:
         print_json(answer)
         return

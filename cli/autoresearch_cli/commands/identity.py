@@ -10,19 +10,11 @@ import typer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.text import NAME_CHARACTERS, counted
-from autoresearch.trust.identity import (
-    ANSWER,
-    REQUEST,
-    OwnKeys,
-    back_up_root,
-    create_identity,
-    protect_root,
-    restore_identity,
-)
+from autoresearch.trust import identity as identities
 from autoresearch.trust.keys import KeyPair
 from autoresearch_cli import home
 from autoresearch_cli.acts import joining
-from autoresearch_cli.catalogue import Json, Yes, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, Yes, examples
 from autoresearch_cli.commands import attestor
 from autoresearch_cli.home import loaded, passphrase, unlocked
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
@@ -30,7 +22,7 @@ from autoresearch_cli.rendering.lists import DEVICE_COLUMNS
 from autoresearch_cli.rendering.output import confirm, print_json, print_labelled, print_list, say
 
 KEY_CHARACTERS = 16
-app = command_app("This participant's keys and devices.", no_args_is_help=False)
+app = CommandApp("This participant's keys and devices.", no_args_is_help=False)
 
 
 @app.callback(
@@ -54,12 +46,11 @@ def identity(context: typer.Context) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id new", "make both keys; asks for the root key's passphrase"),
-        ("autoresearch node id new --no-passphrase", "leave the root key unencrypted"),
-        ("AUTORESEARCH_PASSPHRASE=… autoresearch node id new --json", "the same for a program"),
-        see="node id show, node id backup, node paths",
-    )
+    "new",
+    ("autoresearch node id new", "make both keys; asks for the root key's passphrase"),
+    ("autoresearch node id new --no-passphrase", "leave the root key unencrypted"),
+    ("AUTORESEARCH_PASSPHRASE=… autoresearch node id new --json", "the same for a program"),
+    see="node id show, node id backup, node paths",
 )
 def new(
     *,
@@ -75,7 +66,7 @@ def new(
         if no_passphrase
         else passphrase("for the new root key", confirm=True, instead="or leave it unencrypted: --no-passphrase")
     )
-    made = create_identity(home.paths().keys, passphrase=secret)
+    made = identities.create_identity(home.paths().keys, passphrase=secret)
     _report(made, encrypted=secret is not None, json=json)
     if secret is not None and not json:
         say("→ autoresearch node id renew, once this machine is in your network: it signs what the daemon can't")
@@ -84,12 +75,11 @@ def new(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id show", "both public keys"),
-        ("autoresearch node id show --json | jq -r .device_key", "the device key for a program"),
-        ("autoresearch node records --mine", "what this device published"),
-        see="node id new, node id devices, node doctor",
-    )
+    "show",
+    ("autoresearch node id show", "both public keys"),
+    ("autoresearch node id show --json | jq -r .device_key", "the device key for a program"),
+    ("autoresearch node records --mine", "what this device published"),
+    see="node id new, node id devices, node doctor",
 )
 def show(*, json: Json = False) -> None:
     """The public keys, in hexadecimal. The secret halves are never printed."""
@@ -97,12 +87,11 @@ def show(*, json: Json = False) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id name ann", "be “ann” beside your key in others' tables"),
-        ('autoresearch node id name "ann of the tea house"', "with spaces"),
-        ("autoresearch node id name --remove", "be a key without a name again"),
-        see="node id show, top, network credit",
-    )
+    "name",
+    ("autoresearch node id name ann", "be “ann” beside your key in others' tables"),
+    ('autoresearch node id name "ann of the tea house"', "with spaces"),
+    ("autoresearch node id name --remove", "be a key without a name again"),
+    see="node id show, top, network credit",
 )
 def name(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"1 to {NAME_CHARACTERS} characters of one line.")] = "",
@@ -119,12 +108,11 @@ def name(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id devices", "the devices of this participant"),
-        ("autoresearch node id devices --json | jq '.devices[].state'", "how each stands, for a program"),
-        ("autoresearch node id revoke 3f9a", "revoke a device"),
-        see="node id add-device, node id revoke, node id renew",
-    )
+    "devices",
+    ("autoresearch node id devices", "the devices of this participant"),
+    ("autoresearch node id devices --json | jq '.devices[].state'", "how each stands, for a program"),
+    ("autoresearch node id revoke 3f9a", "revoke a device"),
+    see="node id add-device, node id revoke, node id renew",
 )
 def devices(*, json: Json = False) -> None:
     """The devices that the root key named."""
@@ -148,13 +136,11 @@ def devices(*, json: Json = False) -> None:
 
 
 @app.command(
-    name="add-device",
-    epilog=examples(
-        ("autoresearch node id add-device", "on the new machine: print its request"),
-        ("autoresearch node id add-device autoresearch-device:…", "where the root key is: print the answer"),
-        ("autoresearch node id add-device autoresearch-delegation:…", "on the new machine again: done"),
-        see="node id devices, node id revoke",
-    ),
+    "add-device",
+    ("autoresearch node id add-device", "on the new machine: print its request"),
+    ("autoresearch node id add-device autoresearch-device:…", "where the root key is: print the answer"),
+    ("autoresearch node id add-device autoresearch-delegation:…", "on the new machine again: done"),
+    see="node id devices, node id revoke",
 )
 def add_device(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The request, or the answer to it.")] = "",
@@ -165,9 +151,9 @@ def add_device(
     home.paths().create()
     if not text:
         joining.request(json=json)
-    elif text.startswith(REQUEST):
+    elif text.startswith(identities.REQUEST):
         joining.approve(text, unlocked(loaded()), json=json)
-    elif text.startswith(ANSWER):
+    elif text.startswith(identities.ANSWER):
         joining.adopt(text, json=json)
     else:
         raise UsageError(
@@ -176,12 +162,11 @@ def add_device(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id renew", "delegate this device for 90 more days"),
-        ("autoresearch down && autoresearch node id renew && autoresearch up", "when the daemon runs"),
-        ("autoresearch node id renew --json", "the same for a program"),
-        see="node id devices, node id show",
-    )
+    "renew",
+    ("autoresearch node id renew", "delegate this device for 90 more days"),
+    ("autoresearch down && autoresearch node id renew && autoresearch up", "when the daemon runs"),
+    ("autoresearch node id renew --json", "the same for a program"),
+    see="node id devices, node id show",
 )
 def renew(*, json: Json = False) -> None:
     """Delegate this device again. The daemon does it by itself while the root key is here unencrypted."""
@@ -191,12 +176,11 @@ def renew(*, json: Json = False) -> None:
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id revoke 3f9a", "the device whose key begins so"),
-        ("autoresearch node id revoke 3f9a --reason 'laptop stolen'", "with a public reason"),
-        ("autoresearch node id devices", "what the devices are"),
-        see="node id devices, node id add-device",
-    )
+    "revoke",
+    ("autoresearch node id revoke 3f9a", "the device whose key begins so"),
+    ("autoresearch node id revoke 3f9a --reason 'laptop stolen'", "with a public reason"),
+    ("autoresearch node id devices", "what the devices are"),
+    see="node id devices, node id add-device",
 )
 def revoke(
     device: Annotated[str, typer.Argument(metavar="DEVICE", help="A device key or its beginning.")],
@@ -215,12 +199,11 @@ def revoke(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id merge", "this device's history forked: let both branches count"),
-        ("autoresearch node id merge 3f9a", "that of another device of yours"),
-        ("autoresearch down && autoresearch node id merge && autoresearch up", "when the daemon runs"),
-        see="node doctor, run evidence, node id devices",
-    )
+    "merge",
+    ("autoresearch node id merge", "this device's history forked: let both branches count"),
+    ("autoresearch node id merge 3f9a", "that of another device of yours"),
+    ("autoresearch down && autoresearch node id merge && autoresearch up", "when the daemon runs"),
+    see="node doctor, run evidence, node id devices",
 )
 def merge(
     device: Annotated[
@@ -241,13 +224,11 @@ def merge(
 
 
 @app.command(
-    name="passphrase",
-    epilog=examples(
-        ("autoresearch node id passphrase", "encrypt the root key, or change its passphrase"),
-        ("autoresearch node id passphrase --remove", "decrypt it"),
-        ("autoresearch node id show", "whether the root key is encrypted here"),
-        see="node id backup, node id renew",
-    ),
+    "passphrase",
+    ("autoresearch node id passphrase", "encrypt the root key, or change its passphrase"),
+    ("autoresearch node id passphrase --remove", "decrypt it"),
+    ("autoresearch node id show", "whether the root key is encrypted here"),
+    see="node id backup, node id renew",
 )
 def change_passphrase(
     *,
@@ -257,17 +238,16 @@ def change_passphrase(
     """Encrypt the root key with a passphrase. The daemon does not need it; `node id renew` then asks."""
     mine = unlocked(loaded())
     secret = None if remove else passphrase("that the root key gets", confirm=True)
-    protect_root(home.paths().keys, _root(mine), secret)
+    identities.protect_root(home.paths().keys, _root(mine), secret)
     _report(loaded(), json=json)
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id backup ~/root-backup", "an encrypted copy of the root key"),
-        ("autoresearch node id restore ~/root-backup", "on another machine"),
-        ("autoresearch node id backup ~/root-backup && ssh-keygen -y -f ~/root-backup", "and check that it opens"),
-        see="node id restore, node id passphrase",
-    )
+    "backup",
+    ("autoresearch node id backup ~/root-backup", "an encrypted copy of the root key"),
+    ("autoresearch node id restore ~/root-backup", "on another machine"),
+    ("autoresearch node id backup ~/root-backup && ssh-keygen -y -f ~/root-backup", "and check that it opens"),
+    see="node id restore, node id passphrase",
 )
 def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")],
@@ -276,7 +256,7 @@ def backup(
 ) -> None:
     """Write an encrypted copy of the root key. Device keys are not in it: a restored machine gets a new one."""
     mine = unlocked(loaded())
-    back_up_root(typed_path(file), _root(mine), passphrase("for the backup", confirm=True))
+    identities.back_up_root(typed_path(file), _root(mine), passphrase("for the backup", confirm=True))
     if json:
         print_json(BackupAnswer(participant=mine.root.public.hex(), file=str(file)))
     else:
@@ -284,12 +264,11 @@ def backup(
 
 
 @app.command(
-    epilog=examples(
-        ("autoresearch node id restore ~/root-backup", "the same participant on this machine, with a new device key"),
-        ("autoresearch node id devices", "then list the devices"),
-        ("autoresearch node id revoke 3f9a", "and revoke the one that was lost"),
-        see="node id backup, node id renew",
-    )
+    "restore",
+    ("autoresearch node id restore ~/root-backup", "the same participant on this machine, with a new device key"),
+    ("autoresearch node id devices", "then list the devices"),
+    ("autoresearch node id revoke 3f9a", "and revoke the one that was lost"),
+    see="node id backup, node id renew",
 )
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node id backup` wrote.")], *, json: Json = False
@@ -300,31 +279,29 @@ def restore(
     except OSError as error:
         raise NotFound(f"{file} can't be read: {error.strerror}") from error
     home.paths().create()
-    restored = restore_identity(home.paths().keys, content, passphrase("of the backup"))
+    restored = identities.restore_identity(home.paths().keys, content, passphrase("of the backup"))
     _report(restored, encrypted=True, json=json)
     if not json:
         say("→ let this node catch up (autoresearch up, autoresearch network peers), then autoresearch node id renew")
 
 
 app.command(
-    epilog=examples(
-        ("autoresearch node id attest you@example.org", "have attestors send you codes; then type them"),
-        ("autoresearch node id attest --status", "whether you are attested, and until when"),
-        ("autoresearch node id attest you@example.org --json", "ask, and confirm later"),
-        see="node id confirm, network trust, status",
-    )
+    "attest",
+    ("autoresearch node id attest you@example.org", "have attestors send you codes; then type them"),
+    ("autoresearch node id attest --status", "whether you are attested, and until when"),
+    ("autoresearch node id attest you@example.org --json", "ask, and confirm later"),
+    see="node id confirm, network trust, status",
 )(attestor.attest)
 app.command(
-    epilog=examples(
-        ("autoresearch node id confirm K7QXM-3PDTF-A2WZN-6HRYB", "a code that came by mail"),
-        ("autoresearch node id confirm < mail.txt", "or the whole mail, or several"),
-        ("autoresearch node id attest --status", "which codes are missing"),
-        see="node id attest, node id passphrase",
-    )
+    "confirm",
+    ("autoresearch node id confirm K7QXM-3PDTF-A2WZN-6HRYB", "a code that came by mail"),
+    ("autoresearch node id confirm < mail.txt", "or the whole mail, or several"),
+    ("autoresearch node id attest --status", "which codes are missing"),
+    see="node id attest, node id passphrase",
 )(attestor.confirm)
 
 
-def _device(mine: OwnKeys, text: str) -> bytes:
+def _device(mine: identities.OwnKeys, text: str) -> bytes:
     """The device that a beginning of its key names. Raises NotFound, UsageError."""
     keys = [row.key for row in joining.rows(mine) if row.key.hex().startswith(text.lower())]
     if not keys:
@@ -334,16 +311,16 @@ def _device(mine: OwnKeys, text: str) -> bytes:
     return keys[0]
 
 
-def _root(mine: OwnKeys) -> KeyPair:
+def _root(mine: identities.OwnKeys) -> KeyPair:
     assert isinstance(mine.root, KeyPair)
     return mine.root
 
 
-def _is(device: bytes, mine: OwnKeys) -> bool:
+def _is(device: bytes, mine: identities.OwnKeys) -> bool:
     return device == mine.device.public
 
 
-def _report(mine: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
+def _report(mine: identities.OwnKeys, *, json: bool, encrypted: bool = False) -> None:
     plain = isinstance(mine.root, KeyPair)
     lies = "plain" if plain else "encrypted" if mine.root.is_local else "elsewhere"  # type: ignore[union-attr]
     answer = IdentityAnswer(

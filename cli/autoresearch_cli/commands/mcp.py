@@ -9,20 +9,18 @@ import typer
 
 from autoresearch.errors import UsageError, install_command
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import command_app, examples
+from autoresearch_cli.catalogue import CommandApp
 from autoresearch_cli.rendering.output import say
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "mcp",
-    epilog=examples(
-        ("autoresearch mcp", "over standard input and output, as a client starts it"),
-        ("autoresearch mcp --http 8765", "on a loopback port, for a client that connects"),
-        ("claude mcp add autoresearch -- autoresearch mcp", "add it to a coding agent"),
-        see="up, run, run propose, task get",
-    ),
+    ("autoresearch mcp", "over standard input and output, as a client starts it"),
+    ("autoresearch mcp --http 8765", "on a loopback port, for a client that connects"),
+    ("claude mcp add autoresearch -- autoresearch mcp", "add it to a coding agent"),
+    see="up, run, run propose, task get",
 )
 def mcp(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")] = "",

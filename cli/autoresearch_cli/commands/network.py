@@ -16,22 +16,13 @@ from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError,
 from autoresearch.paths import typed_path
 from autoresearch.record.record import Network
 from autoresearch.text import counted, moment
+from autoresearch.trust import manifest as manifests
 from autoresearch.trust.invite import write_invite
-from autoresearch.trust.manifest import (
-    NONCE_BYTES,
-    PRESETS,
-    NetworkManifest,
-    Preset,
-    PresetName,
-    parse_constant,
-    parse_key,
-    unusual_constants,
-)
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json
 from autoresearch_cli.commands import network_homes, voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.rendering.answers import voter_lines
@@ -39,7 +30,7 @@ from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, print_text, say
 
 STARTING_SECONDS = 15.0
-app = command_app()
+app = CommandApp()
 
 Key = Annotated[str, typer.Argument(help="A participant's root key: `node id show` prints it as “participant”.")]
 ByHand = Annotated[bool, typer.Option("--participant", help="The key is a participant's, not an attestor's.")]
@@ -49,12 +40,10 @@ INVITE_USES, INVITE_DAYS = 1, 7
 
 @app.command(
     "network new",
-    epilog=examples(
-        ("autoresearch network new tea", "write tea.toml"),
-        ("autoresearch network new lab --for lab", "a team's own machines; you are the founder"),
-        ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
-        see="network join, node id show",
-    ),
+    ("autoresearch network new tea", "write tea.toml"),
+    ("autoresearch network new lab --for lab", "a team's own machines; you are the founder"),
+    ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
+    see="network join, node id show",
 )
 def new(  # noqa: PLR0913 - one option for each part of a manifest
     name: Annotated[str, typer.Argument(help="What the network is called: letters, digits, dots, dashes.")],
@@ -71,24 +60,24 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
         typer.Option("--set", metavar="NAME=VALUE", help="A constant that is not the usual one; may be repeated."),
     ] = None,
     kind: Annotated[
-        PresetName | None,
+        manifests.PresetName | None,
         typer.Option("--for", help="lab: one team; friends: whoever you invite; open: attested by mail."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Write the manifest of a new network. This node joins it with `network join FILE`."""
-    preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, founded=False)
-    founders = {*map(parse_key, founder or ()), *([own_root(home.paths())] if preset.founded else [])}
-    numbers = preset.constants | dict(map(parse_constant, constants or ()))
-    manifest = NetworkManifest(
-        Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **numbers),
+    preset = manifests.PRESETS[kind] if kind else manifests.Preset(who_counts="", confirmed_from=0, founded=False)
+    founders = {*map(manifests.parse_key, founder or ()), *([own_root(home.paths())] if preset.founded else [])}
+    numbers = preset.constants | dict(map(manifests.parse_constant, constants or ()))
+    manifest = manifests.NetworkManifest(
+        Network(name=name, nonce=secrets.token_bytes(manifests.NONCE_BYTES), **numbers),
         Trust(
-            frozenset(map(parse_key, attestor or ())),
+            frozenset(map(manifests.parse_key, attestor or ())),
             needed,
-            frozenset(map(parse_key, participant or ())),
+            frozenset(map(manifests.parse_key, participant or ())),
             frozenset(founders),
         ),
-        tuple(dict.fromkeys(map(parse_key, task or ()))),
+        tuple(dict.fromkeys(map(manifests.parse_key, task or ()))),
         tuple(dict.fromkeys(bootstrap or ())),
     )
     path = typed_path(output or f"{name}.toml")
@@ -107,12 +96,10 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
 
 @app.command(
     "network join",
-    epilog=examples(
-        ("autoresearch network join tea.toml", "with its file"),
-        ("autoresearch network join autoresearch1…", "with an invite"),
-        ("autoresearch network join /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "by asking a node that is in it"),
-        see="network show, up, network peers",
-    ),
+    ("autoresearch network join tea.toml", "with its file"),
+    ("autoresearch network join autoresearch1…", "with an invite"),
+    ("autoresearch network join /ip4/203.0.113.7/tcp/4001/p2p/12D3…", "by asking a node that is in it"),
+    see="network show, up, network peers",
 )
 def join(
     where: Annotated[
@@ -146,12 +133,10 @@ def join(
 
 @app.command(
     "network show",
-    epilog=examples(
-        ("autoresearch network show", "its name, id, trust list, and an invite"),
-        ("autoresearch network show --json | jq -r .id", "the id for a program"),
-        ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
-        see="network peers, network invite, network trust",
-    ),
+    ("autoresearch network show", "its name, id, trust list, and an invite"),
+    ("autoresearch network show --json | jq -r .id", "the id for a program"),
+    ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
+    see="network peers, network invite, network trust",
 )
 def show(*, json: Json = False) -> None:
     """Show the network this node is in."""
@@ -160,12 +145,10 @@ def show(*, json: Json = False) -> None:
 
 @app.command(
     "network invite",
-    epilog=examples(
-        ("autoresearch network invite", "one long word; where you are the founder, who joins with it counts"),
-        ("autoresearch network invite --uses 5 --days 1", "for five participants, until tomorrow"),
-        ("autoresearch network invite --revoke 3fa9", "end an invite: it admits nobody from now on"),
-        see="network join, network invites, network dismiss",
-    ),
+    ("autoresearch network invite", "one long word; where you are the founder, who joins with it counts"),
+    ("autoresearch network invite --uses 5 --days 1", "for five participants, until tomorrow"),
+    ("autoresearch network invite --revoke 3fa9", "end an invite: it admits nobody from now on"),
+    see="network join, network invites, network dismiss",
 )
 def invite(
     *,
@@ -203,16 +186,14 @@ def invite(
 
 @app.command(
     "network trust",
-    epilog=examples(
-        ("autoresearch network trust KEY", "trust an attestor"),
-        ("autoresearch network trust KEY --participant", "count a participant as attested"),
-        ("autoresearch network show", "look at the list"),
-        see="network distrust, node id show",
-    ),
+    ("autoresearch network trust KEY", "trust an attestor"),
+    ("autoresearch network trust KEY --participant", "count a participant as attested"),
+    ("autoresearch network show", "look at the list"),
+    see="network distrust, node id show",
 )
 def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Trust one more attestor, participant or founder on this machine. It counts here at once."""
-    manifest, root = home.manifest(), parse_key(key)
+    manifest, root = home.manifest(), manifests.parse_key(key)
     _refuse_both(participant=participant, founder=founder)
     if founder:
         changed = manifest.with_founder(root)
@@ -223,16 +204,14 @@ def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, j
 
 @app.command(
     "network distrust",
-    epilog=examples(
-        ("autoresearch network distrust KEY", "stop trusting an attestor"),
-        ("autoresearch network distrust KEY --participant", "count a participant as unattested"),
-        ("autoresearch network show", "look at the list"),
-        see="network trust, network peers",
-    ),
+    ("autoresearch network distrust KEY", "stop trusting an attestor"),
+    ("autoresearch network distrust KEY --participant", "count a participant as unattested"),
+    ("autoresearch network show", "look at the list"),
+    see="network trust, network peers",
 )
 def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Stop trusting an attestor, participant or founder on this machine. Its word stops counting here at once."""
-    manifest, root = home.manifest(), parse_key(key)
+    manifest, root = home.manifest(), manifests.parse_key(key)
     _refuse_both(participant=participant, founder=founder)
     if founder:
         changed = manifest.without_founder(root)
@@ -255,7 +234,7 @@ def _refuse_both(*, participant: bool, founder: bool) -> None:
         raise UsageError("--participant or --founder, but not both", hint="a founder counts as a participant too")
 
 
-def _end_invite(manifest: NetworkManifest, text: str, *, json: bool) -> None:
+def _end_invite(manifest: manifests.NetworkManifest, text: str, *, json: bool) -> None:
     invitations = voters.invitations(manifest.network)
     [row] = voters.invitation_rows([invitations.revoke(invitations.find(text))])
     if json:
@@ -265,7 +244,7 @@ def _end_invite(manifest: NetworkManifest, text: str, *, json: bool) -> None:
     say("it admits nobody from now on; whom it admitted stays → autoresearch network dismiss WHO")
 
 
-def _admission_sentence(manifest: NetworkManifest, admission: InvitationRow | None) -> str:
+def _admission_sentence(manifest: manifests.NetworkManifest, admission: InvitationRow | None) -> str:
     """What becomes of those who join with an invite."""
     if admission is not None:
         who = "who joins with it first counts" if admission.uses == 1 else f"the first {admission.uses} to join count"
@@ -275,7 +254,7 @@ def _admission_sentence(manifest: NetworkManifest, admission: InvitationRow | No
     return "who joins with it reads and runs; how they come to count: autoresearch network show"
 
 
-def _change(manifest: NetworkManifest, *, json: bool) -> None:
+def _change(manifest: manifests.NetworkManifest, *, json: bool) -> None:
     path = home.paths().manifest
     if manifest != load_manifest(path):
         save_manifest(path, manifest)
@@ -304,7 +283,7 @@ def _say_next(*, follows: bool) -> None:
         say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")
 
 
-def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
+def _answer(manifest: manifests.NetworkManifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
     mine = joining.own_addresses() if addresses is None else addresses
     try:
         word = write_invite(joining.to_be_sent(manifest, mine))
@@ -316,7 +295,7 @@ def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None =
         id=network.id.hex(),
         file=str(path.absolute()),
         enabled=path == home.paths().manifest and home.settings().network.enabled,
-        constants=unusual_constants(network),
+        constants=manifests.unusual_constants(network),
         attestors=sorted(key.hex() for key in trusted.attestors),
         needed=trusted.needed,
         participants=sorted(key.hex() for key in trusted.participants),

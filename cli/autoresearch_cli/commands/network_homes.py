@@ -30,7 +30,7 @@ from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
 from autoresearch_cli import home, starting
-from autoresearch_cli.catalogue import Json, Yes, command_app, complete_network, examples
+from autoresearch_cli.catalogue import CommandApp, Json, Yes, complete_network
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
 from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
@@ -70,7 +70,7 @@ def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> B
         progress(brought, brought + answer.left)
 
 
-app = command_app()
+app = CommandApp()
 
 Name = Annotated[
     str,
@@ -84,12 +84,10 @@ Name = Annotated[
 
 @app.command(
     "network list",
-    epilog=examples(
-        ("autoresearch network list", "their names, and which is in use"),
-        ("autoresearch network list --json | jq -r '.networks[].name'", "the names for a program"),
-        ("autoresearch network list && autoresearch network use tea", "look, then switch"),
-        see="network use, network join, network bring",
-    ),
+    ("autoresearch network list", "their names, and which is in use"),
+    ("autoresearch network list --json | jq -r '.networks[].name'", "the names for a program"),
+    ("autoresearch network list && autoresearch network use tea", "look, then switch"),
+    see="network use, network join, network bring",
 )
 def show_networks(*, json: Json = False) -> None:
     """List the networks of this home. Each has its own log; keys and settings are shared."""
@@ -108,12 +106,10 @@ def show_networks(*, json: Json = False) -> None:
 
 @app.command(
     "network use",
-    epilog=examples(
-        ("autoresearch network use tea", "work in another network of this home from now on"),
-        ("autoresearch node finish && autoresearch network use tea", "let the run in hand end first"),
-        ("autoresearch network use commons", "back to the network without a manifest"),
-        see="network list, network bring, node finish",
-    ),
+    ("autoresearch network use tea", "work in another network of this home from now on"),
+    ("autoresearch node finish && autoresearch network use tea", "let the run in hand end first"),
+    ("autoresearch network use commons", "back to the network without a manifest"),
+    see="network list, network bring, node finish",
 )
 def use(name: Name, *, json: Json = False) -> None:
     """Use another network of this home. A running daemon begins again in it; both logs stay as they are."""
@@ -134,12 +130,10 @@ def use(name: Name, *, json: Json = False) -> None:
 
 @app.command(
     "network bring",
-    epilog=examples(
-        ("autoresearch network bring commons --dry-run", "list the runs that would be published"),
-        ("autoresearch network bring commons", "publish them in the network in use; again: only what is new"),
-        ("autoresearch network join INVITE --bring", "the same while joining"),
-        see="network list, network use, node records",
-    ),
+    ("autoresearch network bring commons --dry-run", "list the runs that would be published"),
+    ("autoresearch network bring commons", "publish them in the network in use; again: only what is new"),
+    ("autoresearch network join INVITE --bring", "the same while joining"),
+    see="network list, network use, node records",
 )
 def bring_runs(
     origin: Annotated[
@@ -179,12 +173,10 @@ def bring_runs(
 
 @app.command(
     "network forget",
-    epilog=examples(
-        ("autoresearch network forget tea", "asks first, on a terminal"),
-        ("autoresearch run export --bundle tea.car", "keep a copy of the network in use before"),
-        ("autoresearch network forget tea --yes --json", "without a question, for a program"),
-        see="network list, network use, run export",
-    ),
+    ("autoresearch network forget tea", "asks first, on a terminal"),
+    ("autoresearch run export --bundle tea.car", "keep a copy of the network in use before"),
+    ("autoresearch network forget tea --yes --json", "without a question, for a program"),
+    see="network list, network use, run export",
 )
 def forget(
     name: Name,

@@ -23,29 +23,21 @@ from autoresearch.words import Part, WorkState
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import units
 from autoresearch_cli.acts.home_backup import remove_all
-from autoresearch_cli.catalogue import Json, Workers, Yes, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, Workers, Yes
 from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, UpAnswer, VersionAnswer
-from autoresearch_cli.rendering.output import (
-    confirm,
-    print_exactly,
-    print_json,
-    print_labelled,
-    say,
-)
+from autoresearch_cli.rendering import output
 from autoresearch_cli.rendering.status import next_step, works_alone
 from autoresearch_cli.starting import pages_address, private_address, show_pages
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "up",
-    epilog=examples(
-        ("autoresearch up", "start the daemon; it works when you ask it to"),
-        ("autoresearch up --work --workers 2", "start it and let it train two runs at a time"),
-        ("autoresearch up --foreground", "stay in this terminal; Ctrl-C stops it"),
-        see="down, status, work, node config",
-    ),
+    ("autoresearch up", "start the daemon; it works when you ask it to"),
+    ("autoresearch up --work --workers 2", "start it and let it train two runs at a time"),
+    ("autoresearch up --foreground", "stay in this terminal; Ctrl-C stops it"),
+    see="down, status, work, node config",
 )
 def up(
     *,
@@ -63,7 +55,9 @@ def up(
         if work:
             _work()
         if workers is not None:
-            say(f"the daemon runs already and keeps its workers: autoresearch node config set work.workers {workers}")
+            output.say(
+                f"the daemon runs already and keeps its workers: autoresearch node config set work.workers {workers}"
+            )
         _report("already_running", json=json)
         if open_them:
             show_pages(status)
@@ -75,7 +69,7 @@ def up(
     try:
         health = starting.wait_until_ready(process)
         if health.status != starting.READY:
-            say(starting.unready(health))
+            output.say(starting.unready(health))
         if work:
             _work()
     except BaseException:
@@ -85,7 +79,7 @@ def up(
         raise
     _report("started", json=json)
     if first and not json:
-        say(starting.KEY_MADE)
+        output.say(starting.KEY_MADE)
     if open_them and (status := starting.daemon_status()):
         show_pages(status)
     if process and foreground:
@@ -103,12 +97,10 @@ def _ask_at_first() -> bool:
 
 @app.command(
     "node setup",
-    epilog=examples(
-        ("autoresearch node setup", "network, task, how much of this machine, when: one question each"),
-        ("autoresearch node setup && autoresearch status", "and see what follows"),
-        ("autoresearch node config edit", "all settings instead"),
-        see="up, work, node config, network join",
-    ),
+    ("autoresearch node setup", "network, task, how much of this machine, when: one question each"),
+    ("autoresearch node setup && autoresearch status", "and see what follows"),
+    ("autoresearch node config edit", "all settings instead"),
+    see="up, work, node config, network join",
 )
 def setup() -> None:
     """Ask what this machine may be used for: network, task, how much of it, when. The first `up` asks the same."""
@@ -116,11 +108,11 @@ def setup() -> None:
     from autoresearch_cli.commands.network import join
 
     if not ask_what_is_lent(join):
-        say("→ autoresearch up, and autoresearch work when you like")
+        output.say("→ autoresearch up, and autoresearch work when you like")
         return
     starting.ensure_running()
     _work()
-    say("→ autoresearch status")
+    output.say("→ autoresearch status")
 
 
 def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] | None:
@@ -148,19 +140,19 @@ def _report(state: str, *, json: bool) -> None:
     working = status is not None and status.state != WorkState.IDLE
     answer = UpAnswer(state=state, pid=status.pid if status else None, working=working)
     if json:
-        print_json(answer)
+        output.print_json(answer)
         return
     if status is not None and status.pages:
-        say(f"pages: {status.pages} → autoresearch open")
+        output.say(f"pages: {status.pages} → autoresearch open")
     for check in status.conditions if status else ():
         if check.name == Part.SANDBOX:
-            say(f"sandbox: {check.sentence}")
-    say("the daemon runs" if answer.state == "started" else "the daemon runs already")
+            output.say(f"sandbox: {check.sentence}")
+    output.say("the daemon runs" if answer.state == "started" else "the daemon runs already")
     if status is None or working:
-        say("→ autoresearch status")
+        output.say("→ autoresearch status")
     else:
         is_new = works_alone(status) and status.task is None
-        say(f"→ {next_step(status)}{', or watch a few runs: autoresearch demo' if is_new else ''}")
+        output.say(f"→ {next_step(status)}{', or watch a few runs: autoresearch demo' if is_new else ''}")
 
 
 def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:
@@ -176,12 +168,10 @@ def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:
 
 @app.command(
     "down",
-    epilog=examples(
-        ("autoresearch down", "stop the daemon; a run in progress is cancelled"),
-        ("autoresearch node finish && autoresearch down", "no new run, then stop"),
-        ("autoresearch down --json", "the same for a program"),
-        see="up, node pause, node finish",
-    ),
+    ("autoresearch down", "stop the daemon; a run in progress is cancelled"),
+    ("autoresearch node finish && autoresearch down", "no new run, then stop"),
+    ("autoresearch down --json", "the same for a program"),
+    see="up, node pause, node finish",
 )
 def down(*, json: Json = False) -> None:
     """Stop the daemon. The work that you asked for goes on at its next start."""
@@ -190,27 +180,25 @@ def down(*, json: Json = False) -> None:
         starting.stop()
     except DaemonNotRunning:
         if json:
-            print_json(DownAnswer(state="was_not_running"))
+            output.print_json(DownAnswer(state="was_not_running"))
         else:
-            say("the daemon was not running")
+            output.say("the daemon was not running")
         return
     if json:
-        print_json(DownAnswer(state="stopped", waited_ms=int((time.monotonic() - begin) * 1000)))
+        output.print_json(DownAnswer(state="stopped", waited_ms=int((time.monotonic() - begin) * 1000)))
     else:
-        say("the daemon has stopped")
+        output.say("the daemon has stopped")
 
 
 @app.command(
     "node install",
-    epilog=examples(
-        (
-            "autoresearch node install",
-            "a service of yours: the daemon starts when you log in, or with lingering at boot",
-        ),
-        ("sudo autoresearch node install --system", "a service of the machine, which runs as you"),
-        ("autoresearch node install --print", "what would be written, to look at or to change"),
-        see="node uninstall, up, down, status",
+    (
+        "autoresearch node install",
+        "a service of yours: the daemon starts when you log in, or with lingering at boot",
     ),
+    ("sudo autoresearch node install --system", "a service of the machine, which runs as you"),
+    ("autoresearch node install --print", "what would be written, to look at or to change"),
+    see="node uninstall, up, down, status",
 )
 def install(
     *,
@@ -225,7 +213,7 @@ def install(
     """
     unit = units.unit_here(home.environment(), system=system)
     if only_print:
-        print_exactly(unit.text)
+        output.print_exactly(unit.text)
         return
     if starting.daemon_status() is not None and not units.is_installed(unit):
         raise Refused(
@@ -237,26 +225,24 @@ def install(
     sandbox = status.sandbox_name if status else ""
     answer = InstallAnswer(path=str(unit.path), installed=True, ready=health.status == starting.READY, sandbox=sandbox)
     if json:
-        print_json(answer)
+        output.print_json(answer)
         return
-    say(f"wrote {unit.path}; the daemon runs")
+    output.say(f"wrote {unit.path}; the daemon runs")
     if not answer.ready:
-        say(f"it is not ready to work: {health.reason}")
+        output.say(f"it is not ready to work: {health.reason}")
     if sandbox:
-        say(f"inside the service programs run at the sandbox level {sandbox}")
+        output.say(f"inside the service programs run at the sandbox level {sandbox}")
     if unit.hint:
-        say(unit.hint)
-    say(f"→ {unit.looks}; autoresearch node uninstall{' --system' if system else ''} undoes it")
+        output.say(unit.hint)
+    output.say(f"→ {unit.looks}; autoresearch node uninstall{' --system' if system else ''} undoes it")
 
 
 @app.command(
     "node uninstall",
-    epilog=examples(
-        ("autoresearch node uninstall", "stop the daemon and take the service away; keys, log and settings stay"),
-        ("sudo autoresearch node uninstall --system", "the machine's service"),
-        ("autoresearch node uninstall --everything", "settings, log, files and caches too; the keys stay"),
-        see="node install, down, node paths",
-    ),
+    ("autoresearch node uninstall", "stop the daemon and take the service away; keys, log and settings stay"),
+    ("sudo autoresearch node uninstall --system", "the machine's service"),
+    ("autoresearch node uninstall --everything", "settings, log, files and caches too; the keys stay"),
+    see="node install, down, node paths",
 )
 def uninstall(
     *,
@@ -274,38 +260,36 @@ def uninstall(
         return
     units.uninstall(unit)
     if json:
-        print_json(InstallAnswer(path=str(unit.path), installed=False))
+        output.print_json(InstallAnswer(path=str(unit.path), installed=False))
     else:
-        say(f"removed {unit.path}; the daemon has stopped")
-        say("→ keys, log and settings stay where `autoresearch node paths` says")
+        output.say(f"removed {unit.path}; the daemon has stopped")
+        output.say("→ keys, log and settings stay where `autoresearch node paths` says")
 
 
 def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
     paths = home.paths()
     if not yes:
-        say("runs that no peer has are lost; autoresearch node backup FILE keeps all")
-        confirm(f"Remove settings, log, files and caches of the node in {paths.data}?")
+        output.say("runs that no peer has are lost; autoresearch node backup FILE keeps all")
+        output.confirm(f"Remove settings, log, files and caches of the node in {paths.data}?")
     if units.is_installed(unit):
         units.uninstall(unit)
     with suppress(DaemonNotRunning):
         starting.stop()
     remove_all(paths)
     if json:
-        print_json(InstallAnswer(path=str(unit.path), installed=False))
+        output.print_json(InstallAnswer(path=str(unit.path), installed=False))
         return
-    say("the node is gone from this machine")
+    output.say("the node is gone from this machine")
     if paths.keys.exists():
-        say(f"→ your keys stay in {paths.keys}: who has them is you; delete that folder yourself")
+        output.say(f"→ your keys stay in {paths.keys}: who has them is you; delete that folder yourself")
 
 
 @app.command(
     "node version",
-    epilog=examples(
-        ("autoresearch node version", "the version, and of which Python"),
-        ("autoresearch node version --check", "whether connected peers have a newer one; nothing is updated"),
-        ("autoresearch node version --check --json | jq -r .newest", "for a program"),
-        see="network peers, node doctor",
-    ),
+    ("autoresearch node version", "the version, and of which Python"),
+    ("autoresearch node version --check", "whether connected peers have a newer one; nothing is updated"),
+    ("autoresearch node version --check --json | jq -r .newest", "for a program"),
+    see="network peers, node doctor",
 )
 def version(
     *,
@@ -325,19 +309,19 @@ def version(
         peers=dict(peers),
     )
     if json:
-        print_json(answer)
+        output.print_json(answer)
         return
-    print_labelled([("version", answer.version), ("python", answer.python), ("platform", answer.platform)])
+    output.print_labelled([("version", answer.version), ("python", answer.python), ("platform", answer.platform)])
     if not check:
         return
     if answer.newest:
         count = sum(number for text, number in peers.items() if _version(text) == newest)
-        say(f"{counted(count, 'connected peer')} of {len(agents)} say they have {answer.newest}")
-        say("→ pip install --upgrade autoresearch-p2p, where you installed it, then autoresearch down and up")
+        output.say(f"{counted(count, 'connected peer')} of {len(agents)} say they have {answer.newest}")
+        output.say("→ pip install --upgrade autoresearch-p2p, where you installed it, then autoresearch down and up")
     elif peers:
-        say(f"none of {counted(len(agents), 'connected peer')} has a newer version")
+        output.say(f"none of {counted(len(agents), 'connected peer')} has a newer version")
     else:
-        say("no peer is connected that says its version → autoresearch network peers")
+        output.say("no peer is connected that says its version → autoresearch network peers")
 
 
 def _version(text: str) -> Version | None:
@@ -350,12 +334,10 @@ def _version(text: str) -> Version | None:
 
 @app.command(
     "open",
-    epilog=examples(
-        ("autoresearch open", "open the pages of this machine's daemon, with controls"),
-        ("autoresearch open --print", "print the address instead: it lets a browser control the daemon"),
-        ("autoresearch open --json", "the address without controls, for a script"),
-        see="up, status, top",
-    ),
+    ("autoresearch open", "open the pages of this machine's daemon, with controls"),
+    ("autoresearch open --print", "print the address instead: it lets a browser control the daemon"),
+    ("autoresearch open --json", "the address without controls, for a script"),
+    see="up, status, top",
 )
 def open_command(
     *,
@@ -369,8 +351,8 @@ def open_command(
     if status is None:
         raise not_running()
     if json:
-        print_json(OpenAnswer(address=pages_address(status)))
+        output.print_json(OpenAnswer(address=pages_address(status)))
     elif print_address:
-        print_exactly(private_address(pages_address(status)) + "\n")
+        output.print_exactly(private_address(pages_address(status)) + "\n")
     else:
         show_pages(status)

@@ -26,22 +26,20 @@ from autoresearch.record.encoding import format_id
 from autoresearch.task.release import TYPES
 from autoresearch.text import one_line
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task, complete_reference
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.answers import print_found
 from autoresearch_cli.rendering.output import is_rich, paged, print_json, print_list, print_text, say, say_hidden
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "note add",
-    epilog=examples(
-        ("autoresearch note add @ 'the cosine schedule makes it'", "what the best run shows"),
-        ("autoresearch note add 'try twice the width' --topic hypothesis", "an idea, with no run behind it"),
-        ("autoresearch note add 'width helps' --evidence g3xk --evidence 7fq2", "what several runs show"),
-        see="note list, note ask, run claims, run withdraw",
-    ),
+    ("autoresearch note add @ 'the cosine schedule makes it'", "what the best run shows"),
+    ("autoresearch note add 'try twice the width' --topic hypothesis", "an idea, with no run behind it"),
+    ("autoresearch note add 'width helps' --evidence g3xk --evidence 7fq2", "what several runs show"),
+    see="note list, note ask, run claims, run withdraw",
 )
 def note(
     first: Annotated[
@@ -81,12 +79,10 @@ def note(
 
 @app.command(
     "note list",
-    epilog=examples(
-        ("autoresearch note list", "the newest notes on the task worked on last"),
-        ("autoresearch note list cosine schedule", "those that fit these words best"),
-        ("autoresearch note list --task moons -n 50 --json", "of one task, for a program"),
-        see="note add, note ask, run claims, node records --kind note",
-    ),
+    ("autoresearch note list", "the newest notes on the task worked on last"),
+    ("autoresearch note list cosine schedule", "those that fit these words best"),
+    ("autoresearch note list --task moons -n 50 --json", "of one task, for a program"),
+    see="note add, note ask, run claims, node records --kind note",
 )
 def notes(
     query: Annotated[
@@ -118,12 +114,10 @@ def notes(
 
 @app.command(
     "note ask",
-    epilog=examples(
-        ("autoresearch note ask 'which batch sizes were tried?'", "values tried, with the best run of each"),
-        ("autoresearch note ask 'what helped with divergence?' --no-model", "records alone, no language model"),
-        ("autoresearch note ask 'does momentum help' --task moons --json", "about one task, for a program"),
-        see="note list, run claims, top, show",
-    ),
+    ("autoresearch note ask 'which batch sizes were tried?'", "values tried, with the best run of each"),
+    ("autoresearch note ask 'what helped with divergence?' --no-model", "records alone, no language model"),
+    ("autoresearch note ask 'does momentum help' --task moons --json", "about one task, for a program"),
+    see="note list, run claims, top, show",
 )
 def ask(
     words: Annotated[list[str], typer.Argument(metavar="QUESTION...", help="The question, in plain words.")],
@@ -164,12 +158,10 @@ def _in_sentences(plain: AskAnswer, task: bytes) -> AskAnswer:
 
 @app.command(
     "search",
-    epilog=examples(
-        ("autoresearch search cosine", "whatever has this word"),
-        ("autoresearch search --kind run warm up", "runs with these words in title or hypothesis"),
-        ("autoresearch search --type policy q table", "components of a type with these words, the best fit first"),
-        see="show, run list, note ask, install",
-    ),
+    ("autoresearch search cosine", "whatever has this word"),
+    ("autoresearch search --kind run warm up", "runs with these words in title or hypothesis"),
+    ("autoresearch search --type policy q table", "components of a type with these words, the best fit first"),
+    see="show, run list, note ask, install",
 )
 def search(
     words: Annotated[list[str] | None, typer.Argument(metavar="WORDS", help="What has all of these words.")] = None,

@@ -25,7 +25,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.text import clock, counted, parse_duration, value
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
-from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import CommandApp, Folder, Json, complete_reference
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
@@ -35,17 +35,15 @@ from autoresearch_cli.rendering.status import queued_line
 # How often is looked whether other nodes have run their part of an experiment.
 _LOOK_SECONDS = 1.0
 
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "run checkout",
-    epilog=examples(
-        ("autoresearch run checkout ~/moons", "its program becomes the best one"),
-        ("autoresearch run checkout . --run g3xk", "the program of another run, as the start of your next edit"),
-        ("autoresearch run checkout . --json | jq -r .kept", "where the edit lies that was there and never run"),
-        see="run, task get, best, diff",
-    ),
+    ("autoresearch run checkout ~/moons", "its program becomes the best one"),
+    ("autoresearch run checkout . --run g3xk", "the program of another run, as the start of your next edit"),
+    ("autoresearch run checkout . --json | jq -r .kept", "where the edit lies that was there and never run"),
+    see="run, task get, best, diff",
 )
 def next_program(
     folder: Folder = "",
@@ -85,12 +83,10 @@ def next_program(
 
 @app.command(
     "run propose",
-    epilog=examples(
-        ("autoresearch run propose ~/moons --hypothesis 'larger steps'", "the program of a task folder"),
-        ("autoresearch run propose new.py --parent @ --seeds 3", "a file, as a change of the best run, on three seeds"),
-        ("autoresearch run wait $(autoresearch run propose . --json | jq -r '.proposed[0]')", "and what came of it"),
-        see="run, run wait, run cancel, status, node events",
-    ),
+    ("autoresearch run propose ~/moons --hypothesis 'larger steps'", "the program of a task folder"),
+    ("autoresearch run propose new.py --parent @ --seeds 3", "a file, as a change of the best run, on three seeds"),
+    ("autoresearch run wait $(autoresearch run propose . --json | jq -r '.proposed[0]')", "and what came of it"),
+    see="run, run wait, run cancel, status, node events",
 )
 def propose(
     program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")],
@@ -120,12 +116,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="What `run propose` an
 
 @app.command(
     "run wait",
-    epilog=examples(
-        ("autoresearch run wait proposal-3", "the run's record and what came of it, when it has ended"),
-        ("autoresearch run wait proposal-3 --timeout 10m", "exit status 7 where it goes on after ten minutes"),
-        ("autoresearch run wait proposal-3 --json | jq -r .outcome.verdict", "keep, discard, failed"),
-        see="run propose, run cancel, status, show",
-    ),
+    ("autoresearch run wait proposal-3", "the run's record and what came of it, when it has ended"),
+    ("autoresearch run wait proposal-3 --timeout 10m", "exit status 7 where it goes on after ten minutes"),
+    ("autoresearch run wait proposal-3 --json | jq -r .outcome.verdict", "keep, discard, failed"),
+    see="run propose, run cancel, status, show",
 )
 def wait(
     name: Name,
@@ -145,12 +139,10 @@ def wait(
 
 @app.command(
     "run cancel",
-    epilog=examples(
-        ("autoresearch run cancel proposal-3", "take it out of the queue, or stop it"),
-        ("autoresearch status", "the names of those that wait or run"),
-        ("autoresearch run cancel proposal-3 --json", "and what waits still, for a program"),
-        see="run propose, run wait, node pause",
-    ),
+    ("autoresearch run cancel proposal-3", "take it out of the queue, or stop it"),
+    ("autoresearch status", "the names of those that wait or run"),
+    ("autoresearch run cancel proposal-3 --json", "and what waits still, for a program"),
+    see="run propose, run wait, node pause",
 )
 def cancel(name: Name, *, json: Json = False) -> None:
     """Take a proposed run out of the queue, or stop it where it has begun."""
@@ -169,12 +161,10 @@ def _print_queue(queue: list[QueuedRun]) -> None:
 
 @app.command(
     "run vary",
-    epilog=examples(
-        ("autoresearch run vary . --set LR=0.001,0.003 --set DEPTH=3,4", "four programs, and what each value did"),
-        ("autoresearch run vary . --set +muon=on,off --seeds 3 --wait", "a patch on three seeds; wait for all runs"),
-        ("autoresearch run vary . --set LR=0.001,0.003 --show --json", "what is known of it, and nothing is run"),
-        see="run propose, run wait, task effects, work",
-    ),
+    ("autoresearch run vary . --set LR=0.001,0.003 --set DEPTH=3,4", "four programs, and what each value did"),
+    ("autoresearch run vary . --set +muon=on,off --seeds 3 --wait", "a patch on three seeds; wait for all runs"),
+    ("autoresearch run vary . --set LR=0.001,0.003 --show --json", "what is known of it, and nothing is run"),
+    see="run propose, run wait, task effects, work",
 )
 def vary_settings(
     folder: Folder = "",
@@ -221,12 +211,10 @@ def vary_settings(
 
 @app.command(
     "run suggest",
-    epilog=examples(
-        ("autoresearch run suggest .", "three changes, with the value that is expected of each"),
-        ("autoresearch run suggest . --set LR=0.003 --set DEPTH=4", "what is expected of the best program with these"),
-        ("autoresearch run suggest . -n 8 --json", "eight changes for a program"),
-        see="run vary, task effects, work, best",
-    ),
+    ("autoresearch run suggest .", "three changes, with the value that is expected of each"),
+    ("autoresearch run suggest . --set LR=0.003 --set DEPTH=4", "what is expected of the best program with these"),
+    ("autoresearch run suggest . -n 8 --json", "eight changes for a program"),
+    see="run vary, task effects, work, best",
 )
 def suggest_changes(
     folder: Folder = "",
@@ -257,15 +245,13 @@ MINUTES = 30
 
 @app.command(
     "run claim",
-    epilog=examples(
-        ("autoresearch run claim ~/moons", "the program of a task folder, for half an hour"),
-        (
-            "autoresearch run claim new.py --parent @ --minutes 120",
-            "a file, as a change of the best run, for two hours",
-        ),
-        ("autoresearch run claim ~/moons --json", "the claim's record, for a program"),
-        see="run claims, run, run propose",
+    ("autoresearch run claim ~/moons", "the program of a task folder, for half an hour"),
+    (
+        "autoresearch run claim new.py --parent @ --minutes 120",
+        "a file, as a change of the best run, for two hours",
     ),
+    ("autoresearch run claim ~/moons --json", "the claim's record, for a program"),
+    see="run claims, run, run propose",
 )
 def claim(
     program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")],

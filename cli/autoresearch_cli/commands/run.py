@@ -11,19 +11,10 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask import publishing, questions
+from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.claims import own_record
-from autoresearch.ask.requests import (
-    MAXIMUM_ROWS,
-    BelieveRequest,
-    OfTask,
-    OneRecord,
-    RunsOf,
-    StarRequest,
-    WithdrawRecordRequest,
-)
 from autoresearch.ask.show import record_view
 from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
@@ -32,20 +23,9 @@ from autoresearch.face.columns.runs import RUN_COLUMNS
 from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
 from autoresearch.words import HELD
-from autoresearch_cli import home
+from autoresearch_cli import catalogue, home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
-from autoresearch_cli.catalogue import (
-    AllowPackages,
-    Hidden,
-    Json,
-    Reference,
-    Task,
-    Yes,
-    command_app,
-    complete_run,
-    examples,
-)
 from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
@@ -54,18 +34,16 @@ from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
 
-app = command_app()
+app = catalogue.CommandApp()
 
 
 @app.command(
     "run",
+    ("autoresearch run", "the configured task's program"),
+    ("autoresearch run ~/moons --hypothesis 'larger steps'", "your edit, as a change of a known run"),
+    ("autoresearch run agent.ini", "a benchmark run of a project"),
     cls=RunCommand,
-    epilog=examples(
-        ("autoresearch run", "the configured task's program"),
-        ("autoresearch run ~/moons --hypothesis 'larger steps'", "your edit, as a change of a known run"),
-        ("autoresearch run agent.ini", "a benchmark run of a project"),
-        see="run checkout, run propose, train, task get, show, diff",
-    ),
+    see="run checkout, run propose, train, task get, show, diff",
 )
 def run(  # noqa: PLR0913 - each is an option of the command
     folder: Annotated[
@@ -73,7 +51,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         typer.Argument(
             metavar="DIR|INI",
             help="A task folder or a project; ./list for a folder called list. Left out: this project, or the task.",
-            autocompletion=complete_run,
+            autocompletion=catalogue.complete_run,
         ),
     ] = "",
     *,
@@ -96,11 +74,11 @@ def run(  # noqa: PLR0913 - each is an option of the command
         ),
     ] = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="How many seeds, from --replicate on.")] = 1,
-    allow_packages: AllowPackages = False,
+    allow_packages: catalogue.AllowPackages = False,
     again: Annotated[
         bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")
     ] = False,
-    json: Json = False,
+    json: catalogue.Json = False,
 ) -> None:
     """Train the program of a task folder once and compare it with the run that it changes; or benchmark a project.
 
@@ -176,16 +154,14 @@ def _run_in_process(idea: Idea, display: Display) -> str:
 
 @app.command(
     "run list",
-    epilog=examples(
-        ("autoresearch run list", "the newest runs of the task worked on last"),
-        ("autoresearch run list --state confirmed --sort value", "the confirmed ones, by value"),
-        ("autoresearch run list --has muon --find warm-up", "by what they change, by their words"),
-        see="top, node records, show, task effects",
-    ),
+    ("autoresearch run list", "the newest runs of the task worked on last"),
+    ("autoresearch run list --state confirmed --sort value", "the confirmed ones, by value"),
+    ("autoresearch run list --has muon --find warm-up", "by what they change, by their words"),
+    see="top, node records, show, task effects",
 )
 def runs(  # noqa: PLR0913 - one for each way to choose
     *,
-    task: Task = "",
+    task: catalogue.Task = "",
     state: Annotated[str, typer.Option("--state", metavar="STATES", help="Only in these states: a,b.")] = "",
     by: Annotated[str, typer.Option("--by", metavar="KEY", help="Only of this participant: a key, or me.")] = "",
     has: Annotated[str, typer.Option("--has", metavar="NAME", help="Only those that change this setting.")] = "",
@@ -196,12 +172,12 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         str, typer.Option("--sort", metavar="KEY", help="number, time, value, change, cost; -KEY: largest first.")
     ] = "-time",
     page: Annotated[int, typer.Option("--page", min=1, max=10**6, help="Which page.")] = 1,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="Runs a page.")] = 20,
-    hidden: Hidden = False,
-    json: Json = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=requests.MAXIMUM_ROWS, help="Runs a page.")] = 20,
+    hidden: catalogue.Hidden = False,
+    json: catalogue.Json = False,
 ) -> None:
     """The runs of a task as a table: reported and verified value, gain against the parent, state, what was changed."""
-    request = RunsOf(
+    request = requests.RunsOf(
         task=task or None,
         state=state,
         by=by,
@@ -237,35 +213,31 @@ def runs(  # noqa: PLR0913 - one for each way to choose
 
 @app.command(
     "run star",
-    epilog=examples(
-        ("autoresearch run star @", "the best run of today"),
-        ("autoresearch run star g3xk", "a run by the beginning of its id"),
-        ("autoresearch node records --starred", "all that you starred"),
-        see="run unstar, node records, note add",
-    ),
+    ("autoresearch run star @", "the best run of today"),
+    ("autoresearch run star g3xk", "a run by the beginning of its id"),
+    ("autoresearch node records --starred", "all that you starred"),
+    see="run unstar, node records, note add",
 )
-def star(reference: Reference, *, task: Task = "", json: Json = False) -> None:
+def star(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """Star a run or another record, to find it again. Only this machine knows; `node records` and `show` say so."""
     _choose(reference, task, starred=True, json=json)
 
 
 @app.command(
     "run unstar",
-    epilog=examples(
-        ("autoresearch run unstar g3xk", "a run by the beginning of its id"),
-        ("autoresearch run unstar @ --task moons", "the best run of a task"),
-        ("autoresearch node records --starred", "what is left"),
-        see="run star, node records",
-    ),
+    ("autoresearch run unstar g3xk", "a run by the beginning of its id"),
+    ("autoresearch run unstar @ --task moons", "the best run of a task"),
+    ("autoresearch node records --starred", "what is left"),
+    see="run star, node records",
 )
-def unstar(reference: Reference, *, task: Task = "", json: Json = False) -> None:
+def unstar(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """Take the star of a record away."""
     _choose(reference, task, starred=False, json=json)
 
 
 def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
-    identified = home.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
-    answer = home.ask(questions.star, StarRequest(id=identified, starred=starred))
+    identified = home.ask(questions.record, requests.OneRecord(id=reference, task=task or None)).record.id
+    answer = home.ask(questions.star, requests.StarRequest(id=identified, starred=starred))
     if json:
         print_json(answer)
         return
@@ -276,26 +248,24 @@ def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
 
 @app.command(
     "run believe",
-    epilog=examples(
-        ("autoresearch run believe g3xk", "you looked at its program, and the number is true"),
-        ("autoresearch run believe g3xk --undo", "no longer"),
-        ("autoresearch run list --state 'not believed'", "what waits for your word"),
-        see="show, diff, run withdraw, verify",
-    ),
+    ("autoresearch run believe g3xk", "you looked at its program, and the number is true"),
+    ("autoresearch run believe g3xk --undo", "no longer"),
+    ("autoresearch run list --state 'not believed'", "what waits for your word"),
+    see="show, diff, run withdraw, verify",
 )
 def believe(
-    reference: Reference,
+    reference: catalogue.Reference,
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Believe it no longer.")] = False,
-    task: Task = "",
-    json: Json = False,
+    task: catalogue.Task = "",
+    json: catalogue.Json = False,
 ) -> None:
     """Believe a number that its program printed itself: the run may be the best and a parent. Only on this machine.
 
     Runs that measure in the same way, and values as good, are believed with it. Look at `diff ID` before.
     """
-    identified = home.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
-    answer = home.ask(publishing.believe, BelieveRequest(id=identified, believed=not undo))
+    identified = home.ask(questions.record, requests.OneRecord(id=reference, task=task or None)).record.id
+    answer = home.ask(publishing.believe, requests.BelieveRequest(id=identified, believed=not undo))
     if json:
         print_json(answer)
         return
@@ -309,16 +279,14 @@ def believe(
 
 @app.command(
     "run claims",
-    epilog=examples(
-        ("autoresearch run claims", "on the task worked on last"),
-        ("autoresearch run claims moons", "on one task"),
-        ("autoresearch run claims --json", "the same for a program"),
-        see="note list, note ask, run propose, node records --claims",
-    ),
+    ("autoresearch run claims", "on the task worked on last"),
+    ("autoresearch run claims moons", "on one task"),
+    ("autoresearch run claims --json", "the same for a program"),
+    see="note list, note ask, run propose, node records --claims",
 )
-def claims(*, task: Task = "", json: Json = False) -> None:
+def claims(*, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
-    answer = home.ask(questions.claims, OfTask(task=task or None))
+    answer = home.ask(questions.claims, requests.OfTask(task=task or None))
     if json:
         print_json(answer)
         return
@@ -333,20 +301,18 @@ def claims(*, task: Task = "", json: Json = False) -> None:
 
 @app.command(
     "run withdraw",
-    epilog=examples(
-        ("autoresearch run withdraw g3xk", "asks first, on a terminal"),
-        ("autoresearch run withdraw @mine --reason 'wrong data'", "with a public reason"),
-        ("autoresearch run withdraw g3xk --yes --json", "without a question, for a program"),
-        see="show, node records, verify",
-    ),
+    ("autoresearch run withdraw g3xk", "asks first, on a terminal"),
+    ("autoresearch run withdraw @mine --reason 'wrong data'", "with a public reason"),
+    ("autoresearch run withdraw g3xk --yes --json", "without a question, for a program"),
+    see="show, node records, verify",
 )
 def withdraw(
-    reference: Reference,
+    reference: catalogue.Reference,
     *,
-    task: Task = "",
+    task: catalogue.Task = "",
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
-    yes: Yes = False,
-    json: Json = False,
+    yes: catalogue.Yes = False,
+    json: catalogue.Json = False,
 ) -> None:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
     with open_desk() as desk:
@@ -355,7 +321,7 @@ def withdraw(
         view = record_view(desk.log, record)
     if not yes:
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
-    answer = home.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
+    answer = home.ask(publishing.withdraw, requests.WithdrawRecordRequest(record=view.id, reason=reason))
     if json:
         print_json(answer)
         return

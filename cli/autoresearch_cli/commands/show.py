@@ -19,17 +19,7 @@ from autoresearch.paths import typed_path
 from autoresearch.record.kinds import KINDS
 from autoresearch.text import json_text, parse_duration, size
 from autoresearch.words import CONTESTED, RUN_MODES
-from autoresearch_cli import home
-from autoresearch_cli.catalogue import (
-    Hidden,
-    Json,
-    Reference,
-    Task,
-    command_app,
-    complete_reference,
-    complete_task,
-    examples,
-)
+from autoresearch_cli import catalogue, home
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.rendering.credit import how_to_check
 from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say, say_hidden
@@ -44,20 +34,18 @@ CHECKPOINT_SECONDS = 600.0
 # Of the runs of agents that use a release.
 USED_BY = 10
 
-app = command_app()
+app = catalogue.CommandApp()
 
 
 @app.command(
     "show",
-    epilog=examples(
-        ("autoresearch show @", "the best run"),
-        ("autoresearch show g3xk --code > train.py", "its source; any unique beginning of an id will do"),
-        ("autoresearch show @mine --field metrics.steps", "one number, nothing else"),
-        see="diff, run lineage, node records, top",
-    ),
+    ("autoresearch show @", "the best run"),
+    ("autoresearch show g3xk --code > train.py", "its source; any unique beginning of an id will do"),
+    ("autoresearch show @mine --field metrics.steps", "one number, nothing else"),
+    see="diff, run lineage, node records, top",
 )
 def show(
-    reference: Reference,
+    reference: catalogue.Reference,
     *,
     code: Annotated[bool, typer.Option("--code", help="Print the run's program, and nothing else.")] = False,
     log: Annotated[bool, typer.Option("--log", help="Print what the run printed, and nothing else.")] = False,
@@ -68,8 +56,8 @@ def show(
     field: Annotated[
         str, typer.Option("--field", metavar="NAME", help="Print one field, like value, title or metrics.steps.")
     ] = "",
-    task: Task = "",
-    json: Json = False,
+    task: catalogue.Task = "",
+    json: catalogue.Json = False,
 ) -> None:
     """One record, whole: for a run its numbers, where it ran, its source and what it printed."""
     if code + log + bool(field) + bool(checkpoint) > 1:
@@ -221,26 +209,24 @@ def fields(answer: ShowAnswer) -> dict[str, object]:
 
 @app.command(
     "diff",
-    epilog=examples(
-        ("autoresearch diff @", "what the best run changed against its parent"),
-        ("autoresearch diff @~3 @", "the last three steps together"),
-        ("autoresearch diff @ > change.patch", "as a patch"),
-        see="show, run lineage, best",
-    ),
+    ("autoresearch diff @", "what the best run changed against its parent"),
+    ("autoresearch diff @~3 @", "the last three steps together"),
+    ("autoresearch diff @ > change.patch", "as a patch"),
+    see="show, run lineage, best",
 )
 def diff(
-    reference: Reference,
+    reference: catalogue.Reference,
     other: Annotated[
         str,
         typer.Argument(
             metavar="ID",
             help="The newer run. Left out: the first one against its parent.",
-            autocompletion=complete_reference,
+            autocompletion=catalogue.complete_reference,
         ),
     ] = "",
     *,
-    task: Task = "",
-    json: Json = False,
+    task: catalogue.Task = "",
+    json: catalogue.Json = False,
 ) -> None:
     """The change of the program between two runs, with their values and the constants that differ."""
     old, new = (reference, other) if other else (None, reference)
@@ -258,14 +244,12 @@ def diff(
 
 @app.command(
     "run lineage",
-    epilog=examples(
-        ("autoresearch run lineage @", "how the best run came about"),
-        ("autoresearch run lineage @mine", "how your best came about"),
-        ("autoresearch run lineage @ --json", "the same for a program"),
-        see="diff, show, top",
-    ),
+    ("autoresearch run lineage @", "how the best run came about"),
+    ("autoresearch run lineage @mine", "how your best came about"),
+    ("autoresearch run lineage @ --json", "the same for a program"),
+    see="diff, show, top",
 )
-def lineage(reference: Reference, *, task: Task = "", json: Json = False) -> None:
+def lineage(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
     """The steps from the baseline to a run, each with what it gained."""
     answer = home.ask(questions.lineage, OneRecord(id=reference, task=task or None))
     if json:
@@ -282,12 +266,10 @@ def complete_kind(incomplete: str) -> list[str]:
 
 @app.command(
     "node records",
-    epilog=examples(
-        ("autoresearch node records", "the twenty newest records"),
-        ("autoresearch node records --kind run --mine -n 50", "what this machine ran"),
-        ("autoresearch node records --where 'value<1.1' --since 2d", "good runs of the last two days"),
-        see="show, top, node events, run export",
-    ),
+    ("autoresearch node records", "the twenty newest records"),
+    ("autoresearch node records --kind run --mine -n 50", "what this machine ran"),
+    ("autoresearch node records --where 'value<1.1' --since 2d", "good runs of the last two days"),
+    see="show, top, node events, run export",
 )
 def log(  # noqa: PLR0913 - one for each way to choose
     *,
@@ -300,16 +282,16 @@ def log(  # noqa: PLR0913 - one for each way to choose
         bool, typer.Option("--claims", help="Also the claims: intentions to try a change, one before each run.")
     ] = False,
     task: Annotated[
-        str, typer.Option("--task", metavar="NAME", help="Only of this task.", autocompletion=complete_task)
+        str, typer.Option("--task", metavar="NAME", help="Only of this task.", autocompletion=catalogue.complete_task)
     ] = "",
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="Only of the last 90s, 30m, 2h, 3d.")] = "",
     starred: Annotated[bool, typer.Option("--starred", help="Only those that you starred here.")] = False,
-    hidden: Hidden = False,
+    hidden: catalogue.Hidden = False,
     where: Annotated[
         list[str] | None,
         typer.Option("--where", metavar="CONDITION", help="Only runs with value<1.1, status=crashed, title~warm-up."),
     ] = None,
-    json: Json = False,
+    json: catalogue.Json = False,
 ) -> None:
     """The newest records of the log, from all nodes."""
     if kind and kind not in KINDS:

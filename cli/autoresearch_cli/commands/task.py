@@ -36,7 +36,7 @@ from autoresearch_cli import home
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, new_task_context
 from autoresearch_cli.acts.task_folders import get_task, named_folder
-from autoresearch_cli.catalogue import Folder, Hidden, Json, command_app, complete_archived, complete_task, examples
+from autoresearch_cli.catalogue import CommandApp, Folder, Hidden, Json, complete_archived, complete_task
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say, say_hidden
 
@@ -81,18 +81,16 @@ def _chosen(name: str, *, archived: bool) -> ArchivedAnswer:
     return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=archived, changed=changed)
 
 
-app = command_app()
+app = CommandApp()
 NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind one: LR = 0.01  # 0.001 .. 0.1"
 
 
 @app.command(
     "task new",
-    epilog=examples(
-        ("autoresearch task new .", "write task.toml for the program here: run it and find its number"),
-        ("autoresearch task new . --command 'bash run.sh' --edit bench.cpp", "name what runs it, and what may change"),
-        ("autoresearch task new ~/my-task --new", "copy the shipped task into a new folder"),
-        see="task get, task show, run, work",
-    ),
+    ("autoresearch task new .", "write task.toml for the program here: run it and find its number"),
+    ("autoresearch task new . --command 'bash run.sh' --edit bench.cpp", "name what runs it, and what may change"),
+    ("autoresearch task new ~/my-task --new", "copy the shipped task into a new folder"),
+    see="task get, task show, run, work",
 )
 def new(  # noqa: PLR0913 - what a person may say of a task
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder with your program.")],
@@ -192,12 +190,10 @@ def _folders_beside(place: Path) -> list[str]:
 
 @app.command(
     "task show",
-    epilog=examples(
-        ("autoresearch task show", "the task that this node works on"),
-        ("autoresearch task show ~/my-task", "is this folder a task, and with which rules?"),
-        ("autoresearch task show moons", "one that ships or is published, by its name"),
-        see="task new, run, best",
-    ),
+    ("autoresearch task show", "the task that this node works on"),
+    ("autoresearch task show ~/my-task", "is this folder a task, and with which rules?"),
+    ("autoresearch task show moons", "one that ships or is published, by its name"),
+    see="task new, run, best",
 )
 def show(
     folder: Annotated[
@@ -230,12 +226,10 @@ def show(
 
 @app.command(
     "task pin",
-    epilog=examples(
-        ("autoresearch task pin .", "from now on your edits of the program are runs of this task"),
-        ("autoresearch task pin ~/my-task", "the same for another folder"),
-        ("autoresearch task pin . --json | jq -r .digest", "its identity"),
-        see="task new, run, run propose",
-    ),
+    ("autoresearch task pin .", "from now on your edits of the program are runs of this task"),
+    ("autoresearch task pin ~/my-task", "the same for another folder"),
+    ("autoresearch task pin . --json | jq -r .digest", "its identity"),
+    see="task new, run, run propose",
 )
 def pin(folder: Folder = "", *, json: Json = False) -> None:
     """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task."""
@@ -250,12 +244,10 @@ def pin(folder: Folder = "", *, json: Json = False) -> None:
 
 @app.command(
     "task list",
-    epilog=examples(
-        ("autoresearch task list", "all tasks, those with the most runs first"),
-        ("autoresearch task list | cut -f1", "their names"),
-        ("autoresearch task list --all", "the archived ones too"),
-        see="task get, task archive, work, best",
-    ),
+    ("autoresearch task list", "all tasks, those with the most runs first"),
+    ("autoresearch task list | cut -f1", "their names"),
+    ("autoresearch task list --all", "the archived ones too"),
+    see="task get, task archive, work, best",
 )
 def list_tasks(
     *,
@@ -283,32 +275,26 @@ def list_tasks(
 
 app.command(
     "task archive",
-    epilog=examples(
-        ("autoresearch task archive moons", "out of lists, completion and work, on this machine"),
-        ("autoresearch task list --all", "all tasks, also those that are archived"),
-        ("autoresearch task restore moons", "have it back"),
-        see="task restore, task list, work",
-    ),
+    ("autoresearch task archive moons", "out of lists, completion and work, on this machine"),
+    ("autoresearch task list --all", "all tasks, also those that are archived"),
+    ("autoresearch task restore moons", "have it back"),
+    see="task restore, task list, work",
 )(archive)
 app.command(
     "task restore",
-    epilog=examples(
-        ("autoresearch task restore moons", "by its name"),
-        ("autoresearch task restore 7449108f2d37", "or by the beginning of its digest"),
-        ("autoresearch task restore moons --json", "the same for a program"),
-        see="task archive, task list, work",
-    ),
+    ("autoresearch task restore moons", "by its name"),
+    ("autoresearch task restore 7449108f2d37", "or by the beginning of its digest"),
+    ("autoresearch task restore moons --json", "the same for a program"),
+    see="task archive, task list, work",
 )(restore)
 
 
 @app.command(
     "task get",
-    epilog=examples(
-        ("autoresearch task get moons ~/moons", "by its name, into a new folder"),
-        ("autoresearch task get moons ~/best --run @", "with the best program as the start of your edit"),
-        ("autoresearch task get moons --json | jq -r .folder", "the same for a program"),
-        see="task list, run, work",
-    ),
+    ("autoresearch task get moons ~/moons", "by its name, into a new folder"),
+    ("autoresearch task get moons ~/best --run @", "with the best program as the start of your edit"),
+    ("autoresearch task get moons --json | jq -r .folder", "the same for a program"),
+    see="task list, run, work",
 )
 def get(
     name: Annotated[
@@ -339,21 +325,17 @@ def get(
 
 app.command(
     "task lock",
-    epilog=examples(
-        ("autoresearch task lock .", "from requirements.in: versions and hashes, pinned in task.toml"),
-        ("PIP_INDEX_URL=https://my-index/simple autoresearch task lock .", "from an index of your own"),
-        ("autoresearch task lock . --json | jq -r .packages[]", "what was locked"),
-        see="task allow, node doctor task, task show",
-    ),
+    ("autoresearch task lock .", "from requirements.in: versions and hashes, pinned in task.toml"),
+    ("PIP_INDEX_URL=https://my-index/simple autoresearch task lock .", "from an index of your own"),
+    ("autoresearch task lock . --json | jq -r .packages[]", "what was locked"),
+    see="task allow, node doctor task, task show",
 )(packages.lock)
 app.command(
     "task allow",
-    epilog=examples(
-        ("autoresearch task allow gpt-small", "look at its packages, then install them"),
-        ("autoresearch task allow ~/cloned", "look at what it reaches outside of its folder, then let it"),
-        ("autoresearch task allow gpt-small --yes --json | jq .installed", "the same for a program"),
-        see="task lock, node doctor task, work --allow-packages",
-    ),
+    ("autoresearch task allow gpt-small", "look at its packages, then install them"),
+    ("autoresearch task allow ~/cloned", "look at what it reaches outside of its folder, then let it"),
+    ("autoresearch task allow gpt-small --yes --json | jq .installed", "the same for a program"),
+    see="task lock, node doctor task, work --allow-packages",
 )(packages.allow_task)
 
 

@@ -32,7 +32,7 @@ from autoresearch.words import EvidenceKind
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
-from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import AllowPackages, CommandApp, Json, complete_reference
 from autoresearch_cli.catalogue import Task as TaskOption
 from autoresearch_cli.event_display import EventMonitor, choose_display, text_in
 from autoresearch_cli.local_log import open_desk
@@ -43,17 +43,15 @@ from autoresearch_cli.rendering.records import print_verifications
 COMMITTED = "committed"
 # What an event tells of a measurement.
 MEASURED = ("id", "stage", "round", "verdict", "value", "values", "parent_values", "baseline_values", "metrics")
-app = command_app()
+app = CommandApp()
 
 
 @app.command(
     "verify",
-    epilog=examples(
-        ("autoresearch verify @", "measure the best run here"),
-        ("autoresearch verify g3xk --json | jq .run.state", "what another run is now"),
-        ("autoresearch verify --list", "which runs wait for verifiers"),
-        see="show, top, work --only verify",
-    ),
+    ("autoresearch verify @", "measure the best run here"),
+    ("autoresearch verify g3xk --json | jq .run.state", "what another run is now"),
+    ("autoresearch verify --list", "which runs wait for verifiers"),
+    see="show, top, work --only verify",
 )
 def verify(
     reference: Annotated[
@@ -178,12 +176,10 @@ EVIDENCE = "evidence"
 
 @app.command(
     "run evidence",
-    epilog=examples(
-        ("autoresearch run evidence", "all evidence here, the newest first"),
-        ("autoresearch run evidence g3xk", "check one record here, step by step"),
-        ("autoresearch run evidence --participant 3fa9", "the evidence against one participant"),
-        see="network credit, show, verify",
-    ),
+    ("autoresearch run evidence", "all evidence here, the newest first"),
+    ("autoresearch run evidence g3xk", "check one record here, step by step"),
+    ("autoresearch run evidence --participant 3fa9", "the evidence against one participant"),
+    see="network credit, show, verify",
 )
 def evidence(
     reference: Annotated[

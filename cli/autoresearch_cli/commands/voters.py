@@ -24,7 +24,7 @@ from autoresearch.trust.invite import Invitation, Invitations
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import Counts
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import CommandApp, Json, examples
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer
 from autoresearch_cli.rendering.answers import voter_lines
@@ -132,19 +132,17 @@ def end_invite_of(voter: VoterView | None) -> bool:
     return any(invite.uses > 1 for invite in open_invites)
 
 
-app = command_app()
+app = CommandApp()
 Why = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")]
 Who = Annotated[str, typer.Argument(help="A root key, the beginning of a key in the log, or a name.")]
 
 
 @app.command(
     "network admit",
-    epilog=examples(
-        ("autoresearch network admit", "list who could be admitted"),
-        ("autoresearch network admit ann", "count ann from now on"),
-        ("autoresearch network admit KEY --reason 'our new machine'", "with a public reason"),
-        see="network dismiss, network invite, network show",
-    ),
+    ("autoresearch network admit", "list who could be admitted"),
+    ("autoresearch network admit ann", "count ann from now on"),
+    ("autoresearch network admit KEY --reason 'our new machine'", "with a public reason"),
+    see="network dismiss, network invite, network show",
 )
 def admit(
     who: Annotated[str, typer.Argument(metavar="WHO", help="As in `network dismiss`. Left out: lists them.")] = "",
@@ -172,12 +170,10 @@ def admit(
 
 @app.command(
     "network dismiss",
-    epilog=examples(
-        ("autoresearch network dismiss 3fa9", "their verifications count no longer, earlier ones neither"),
-        ("autoresearch network dismiss ann --reason 'left the team'", "with a public reason"),
-        ("autoresearch network admit ann", "the reverse"),
-        see="network admit, network invites, network peers block",
-    ),
+    ("autoresearch network dismiss 3fa9", "their verifications count no longer, earlier ones neither"),
+    ("autoresearch network dismiss ann --reason 'left the team'", "with a public reason"),
+    ("autoresearch network admit ann", "the reverse"),
+    see="network admit, network invites, network peers block",
 )
 def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
     """As a founder, stop counting a participant that a founder admitted. Its verifications count no longer."""
@@ -202,12 +198,10 @@ def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
 
 @app.command(
     "network invites",
-    epilog=examples(
-        ("autoresearch network invites", "the invites of this machine that admit"),
-        ("autoresearch network invites --json | jq '.invitations[].state'", "how each stands, for a program"),
-        ("autoresearch network invite --revoke 3fa9", "end one"),
-        see="network invite, network dismiss, network show",
-    ),
+    ("autoresearch network invites", "the invites of this machine that admit"),
+    ("autoresearch network invites --json | jq '.invitations[].state'", "how each stands, for a program"),
+    ("autoresearch network invite --revoke 3fa9", "end one"),
+    see="network invite, network dismiss, network show",
 )
 def invites(*, json: Json = False) -> None:
     """List the invites of this machine that admit or did: until when, and how many they admitted."""
@@ -224,7 +218,7 @@ RUNNING = "running"
 PeerId = Annotated[
     str, typer.Argument(metavar="PEER", help="A peer id, 12D3KooW…, or the end of one, as `network peers` shows it.")
 ]
-peers_app = command_app(no_args_is_help=False)
+peers_app = CommandApp(no_args_is_help=False)
 app.add_typer(peers_app, name="network peers")
 
 
@@ -244,12 +238,11 @@ def peers(context: typer.Context, *, json: Json = False) -> None:
 
 
 @peers_app.command(
-    epilog=examples(
-        ("autoresearch network peers add /ip4/192.168.1.20/tcp/4001/p2p/12D3…", "a node in the same house"),
-        ("autoresearch network peers add /dns4/node.example.org/tcp/4001/p2p/12D3…", "a node with a name"),
-        ("autoresearch network peers add ADDRESS --json", "the same for a program"),
-        see="network peers, status",
-    )
+    "add",
+    ("autoresearch network peers add /ip4/192.168.1.20/tcp/4001/p2p/12D3…", "a node in the same house"),
+    ("autoresearch network peers add /dns4/node.example.org/tcp/4001/p2p/12D3…", "a node with a name"),
+    ("autoresearch network peers add ADDRESS --json", "the same for a program"),
+    see="network peers, status",
 )
 def add(
     address: Annotated[
@@ -265,12 +258,11 @@ def add(
 
 
 @peers_app.command(
-    epilog=examples(
-        ("autoresearch network peers block 12D3KooW…", "refuse a peer, now and after every start"),
-        ("autoresearch network peers unblock 12D3KooW…", "no longer"),
-        ("autoresearch network peers block 12D3KooW… --json", "the same for a program"),
-        see="network peers, node doctor network",
-    )
+    "block",
+    ("autoresearch network peers block 12D3KooW…", "refuse a peer, now and after every start"),
+    ("autoresearch network peers unblock 12D3KooW…", "no longer"),
+    ("autoresearch network peers block 12D3KooW… --json", "the same for a program"),
+    see="network peers, node doctor network",
 )
 def block(peer: PeerId, *, json: Json = False) -> None:
     """Refuse a peer from now on. Its connection is closed, and nothing is accepted from it."""
@@ -278,12 +270,11 @@ def block(peer: PeerId, *, json: Json = False) -> None:
 
 
 @peers_app.command(
-    epilog=examples(
-        ("autoresearch network peers unblock 12D3KooW…", "let a peer in again"),
-        ("autoresearch network peers", "who is blocked"),
-        ("autoresearch network peers unblock 12D3KooW… --json", "the same for a program"),
-        see="network peers, network peers block",
-    )
+    "unblock",
+    ("autoresearch network peers unblock 12D3KooW…", "let a peer in again"),
+    ("autoresearch network peers", "who is blocked"),
+    ("autoresearch network peers unblock 12D3KooW… --json", "the same for a program"),
+    see="network peers, network peers block",
 )
 def unblock(peer: PeerId, *, json: Json = False) -> None:
     """Refuse a peer no longer."""

@@ -20,42 +20,29 @@ from autoresearch.face.columns.node import order_words
 from autoresearch.text import parse_duration
 from autoresearch.version import __version__
 from autoresearch.words import Part, Result
-from autoresearch_cli import home, starting
-from autoresearch_cli.catalogue import (
-    AllowPackages,
-    For,
-    Json,
-    JsonLines,
-    Runs,
-    Task,
-    command_app,
-    complete_task,
-    examples,
-)
+from autoresearch_cli import catalogue, home, starting
 from autoresearch_cli.event_display import PROGRESS, EventLines, EventMonitor, choose_display
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
 
-app = command_app()
+app = catalogue.CommandApp()
 
 
 @app.command(
     "status",
-    epilog=examples(
-        ("autoresearch status", "the daemon, the run in progress, the best so far"),
-        ("autoresearch status --json | jq -r .state", "for another program"),
-        ("autoresearch status --since 7d", "what happened on the task in the last week, in a sentence"),
-        see="best, node events, node doctor",
-    ),
+    ("autoresearch status", "the daemon, the run in progress, the best so far"),
+    ("autoresearch status --json | jq -r .state", "for another program"),
+    ("autoresearch status --since 7d", "what happened on the task in the last week, in a sentence"),
+    see="best, node events, node doctor",
 )
 def status(
     *,
-    task: Task = "",
+    task: catalogue.Task = "",
     since: Annotated[
         str,
         typer.Option("--since", metavar="TIME", help="Only what happened on the task in the last 90s, 30m, 2h, 3d."),
     ] = "",
-    json: Json = False,
+    json: catalogue.Json = False,
 ) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
     if since:
@@ -107,12 +94,10 @@ def stopped() -> StatusAnswer:
 
 @app.command(
     "work",
-    epilog=examples(
-        ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
-        ("autoresearch work grammar --for 2h --then", "two hours behind them; --instead of --then ends them"),
-        ("autoresearch work --cancel 2", "end order 2 and its run in progress; --list has the numbers"),
-        see="up, node pause, node finish, status, run",
-    ),
+    ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
+    ("autoresearch work grammar --for 2h --then", "two hours behind them; --instead of --then ends them"),
+    ("autoresearch work --cancel 2", "end order 2 and its run in progress; --list has the numbers"),
+    see="up, node pause, node finish, status, run",
 )
 def work(  # noqa: PLR0913 - one option for each part of an order
     task: Annotated[
@@ -121,15 +106,15 @@ def work(  # noqa: PLR0913 - one option for each part of an order
             metavar="TASK",
             help="A task folder, or the name of a task that is published or ships (moons, grammar, gpt-small). "
             "Left out: the one in the settings, or moons.",
-            autocompletion=complete_task,
+            autocompletion=catalogue.complete_task,
         ),
     ] = None,
     *,
     budget: Annotated[
         str, typer.Option("--budget", metavar="SIZE", help="A size of the task, such as m or l: the task gpt-small-m.")
     ] = "",
-    how_long: For = None,
-    runs: Runs = None,
+    how_long: catalogue.For = None,
+    runs: catalogue.Runs = None,
     verify_share: Annotated[
         float | None,
         typer.Option("--verify-share", min=0, max=1, help="Most time for verification over 24 hours (setting: 0.2)."),
@@ -161,9 +146,9 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     cancel: Annotated[
         int | None, typer.Option("--cancel", min=1, metavar="N", help="Only end order N, and its runs in progress.")
     ] = None,
-    allow_packages: AllowPackages = False,
+    allow_packages: catalogue.AllowPackages = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
-    json: Json = False,
+    json: catalogue.Json = False,
 ) -> None:
     """Let the daemon choose changes, train them, publish the results and verify others' runs, until you stop it.
 
@@ -269,14 +254,12 @@ def say_default(folder: str) -> None:
 
 @app.command(
     "node pause",
-    epilog=examples(
-        ("autoresearch node pause", "stop working until `autoresearch node resume`, across restarts too"),
-        ("autoresearch node pause --for 2h", "go on by itself in two hours"),
-        ("autoresearch node pause --for 1h30m --json", "the same for a program"),
-        see="node resume, node finish, work, down",
-    ),
+    ("autoresearch node pause", "stop working until `autoresearch node resume`, across restarts too"),
+    ("autoresearch node pause --for 2h", "go on by itself in two hours"),
+    ("autoresearch node pause --for 1h30m --json", "the same for a program"),
+    see="node resume, node finish, work, down",
 )
-def pause(*, how_long: For = None, json: Json = False) -> None:
+def pause(*, how_long: catalogue.For = None, json: catalogue.Json = False) -> None:
     """Stop the run in progress and start no other, for a while or until `autoresearch node resume`."""
     until_ms = home.now_ms() + parse_duration(how_long) if how_long is not None else None
     _report(home.client().ask(Node.pause, PauseRequest(until_ms=until_ms)), json=json)
@@ -284,28 +267,24 @@ def pause(*, how_long: For = None, json: Json = False) -> None:
 
 @app.command(
     "node resume",
-    epilog=examples(
-        ("autoresearch node resume", "end a pause"),
-        ("autoresearch node resume && autoresearch status", "and show the state"),
-        ("autoresearch node resume --json", "the same for a program"),
-        see="node pause, work, status",
-    ),
+    ("autoresearch node resume", "end a pause"),
+    ("autoresearch node resume && autoresearch status", "and show the state"),
+    ("autoresearch node resume --json", "the same for a program"),
+    see="node pause, work, status",
 )
-def resume(*, json: Json = False) -> None:
+def resume(*, json: catalogue.Json = False) -> None:
     """End a pause. The work that you asked for goes on."""
     _report(home.client().ask(Node.resume), json=json)
 
 
 @app.command(
     "node finish",
-    epilog=examples(
-        ("autoresearch node finish", "let the run in progress end, then stop working"),
-        ("autoresearch node finish && autoresearch status", "and show the state"),
-        ("autoresearch node finish --json", "the same for a program"),
-        see="node pause, work, down",
-    ),
+    ("autoresearch node finish", "let the run in progress end, then stop working"),
+    ("autoresearch node finish && autoresearch status", "and show the state"),
+    ("autoresearch node finish --json", "the same for a program"),
+    see="node pause, work, down",
 )
-def finish(*, json: Json = False) -> None:
+def finish(*, json: catalogue.Json = False) -> None:
     """Let the run in progress end and be published, then stop working."""
     _report(home.client().ask(Node.finish), json=json)
 
@@ -325,12 +304,10 @@ QUIET_SECONDS = 0.5
 
 @app.command(
     "node events",
-    epilog=examples(
-        ("autoresearch node events", "everything that is kept, oldest first"),
-        ("autoresearch node events --follow", "from now on, until Ctrl-C"),
-        ("autoresearch node events --since 120 --follow --json", "catch up after event 120, then go on"),
-        see="status, node records, work --follow",
-    ),
+    ("autoresearch node events", "everything that is kept, oldest first"),
+    ("autoresearch node events --follow", "from now on, until Ctrl-C"),
+    ("autoresearch node events --since 120 --follow --json", "catch up after event 120, then go on"),
+    see="status, node records, work --follow",
 )
 def events(
     *,
@@ -338,7 +315,7 @@ def events(
         int | None, typer.Option("--since", min=0, max=2**53, metavar="ID", help="Only events after this one.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more.")] = False,
-    json: JsonLines = False,
+    json: catalogue.JsonLines = False,
 ) -> None:
     """What happened on this node, and with --follow what happens. Needs the daemon."""
     from autoresearch.ask.client import STREAM_TIMEOUT_SECONDS

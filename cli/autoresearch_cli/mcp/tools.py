@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from typing_extensions import TypedDict
 
-from autoresearch.ask import publishing, questions
+from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST
 from autoresearch.ask.acts.suggesting import suggest as suggestions
@@ -24,19 +24,6 @@ from autoresearch.ask.discussion import NoteView, OpenClaim
 from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import RecordView
-from autoresearch.ask.requests import (
-    AskRequest,
-    ClaimRequest,
-    Difference,
-    DropRequest,
-    NoteRequest,
-    NotesOf,
-    OfTask,
-    OneRecord,
-    ProposeRequest,
-    RecordsOf,
-    TopOf,
-)
 from autoresearch.ask.runs.answers import DiffAnswer, EffectView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
@@ -255,13 +242,13 @@ class Tools:
         """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
         client = self._client()
         status = client.ask(Node.status)
-        question = OfTask(task=status.task.digest) if status.task else None
+        question = requests.OfTask(task=status.task.digest) if status.task else None
         claims = client.ask(questions.claims, question).claims if question else []
         return status_facts(status) | _filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
-        answer = self._client().ask(questions.best, OfTask(task=task or None))
+        answer = self._client().ask(questions.best, requests.OfTask(task=task or None))
         leading = {"run": run_facts(answer.run)} if answer.run else {}
         programs = {"confirmed": answer.confirmed, "provisional": answer.provisional, "reported": answer.reported}
         return {
@@ -284,9 +271,9 @@ class Tools:
         """
         limit = max(1, min(limit, ROWS_MAX))
         if order == "best" and not where:
-            top = self._client().ask(questions.top, TopOf(task=task or None, limit=limit))
+            top = self._client().ask(questions.top, requests.TopOf(task=task or None, limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
-        question = RecordsOf(
+        question = requests.RecordsOf(
             task=task or None, kind="run", limit=limit, before=before or None, where=[where] if where else []
         )
         records = self._client().ask(questions.records, question).records
@@ -299,7 +286,7 @@ class Tools:
 
         `lineage` are the steps from the baseline to it: which change brought what.
         """
-        client, reference = self._client(), OneRecord(id=run)
+        client, reference = self._client(), requests.OneRecord(id=run)
         if part == "lineage":
             return {
                 "steps": [run_facts(step.run) for step in client.ask(questions.lineage, reference).steps if step.run]
@@ -316,7 +303,7 @@ class Tools:
 
     def diff(self, old: str, new: str) -> Facts:
         """What changed from one run's program to another's, and their numbers. `@~1` is the parent of the best run."""
-        diff = self._client().ask(questions.diff, Difference(old=old, new=new))
+        diff = self._client().ask(questions.diff, requests.Difference(old=old, new=new))
         return change_facts(diff)
 
     def effects(self, suggest: int = 0, settings: dict[str, float | str | bool] | None = None, task: str = "") -> Facts:
@@ -326,7 +313,7 @@ class Tools:
         With `suggest` also so many changes that the search would try, with the value that it expects; with `settings`
         what it expects of the best program with these. Both are about the task folder and run nothing.
         """
-        effects = self._client().ask(questions.effects, OfTask(task=task or None)).effects[:ROWS_MAX]
+        effects = self._client().ask(questions.effects, requests.OfTask(task=task or None)).effects[:ROWS_MAX]
         rows = {"rows": [effect_facts(each) for each in effects]}
         if suggest < 1 and not settings:
             return rows
@@ -344,7 +331,7 @@ class Tools:
 
     def program(self, run: str) -> str:
         """The program of a run by its id, `@` (best) or `@mine`."""
-        return sanitised(self._client().ask(questions.source, OneRecord(id=run)), lines=True)
+        return sanitised(self._client().ask(questions.source, requests.OneRecord(id=run)), lines=True)
 
     def run(
         self,
@@ -377,7 +364,7 @@ class Tools:
                 f"this program was run with this seed before: {short_id(previous[0])}",
                 hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
             )
-        proposal = ProposeRequest(
+        proposal = requests.ProposeRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds, replicate=replicate
         )
         return self.result(client.ask(Node.propose, proposal).proposed[0], wait_seconds)
@@ -394,7 +381,7 @@ class Tools:
         if not isinstance(record, str) or not record:
             raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
         with open_desk() as desk:
-            result, _ = outcome(desk, questions.record(desk, OneRecord(id=record)), load_task(self._folder()))
+            result, _ = outcome(desk, questions.record(desk, requests.OneRecord(id=record)), load_task(self._folder()))
         return {"outcome": msgspec.to_builtins(result), **self.show_run(record)}
 
     def progress(self) -> tuple[float, str]:
@@ -407,7 +394,7 @@ class Tools:
 
     def cancel(self, name: str) -> Facts:
         """Take a `run` out of the queue by its name, or stop it where it has begun."""
-        left = self._client().ask(Node.drop_proposal, DropRequest(name=name)).queue
+        left = self._client().ask(Node.drop_proposal, requests.DropRequest(name=name)).queue
         return {"state": "cancelled", "name": name, "queue": [queued(each) for each in left]}
 
     def notes(self, query: str = "", limit: int = 20, task: str = "") -> Facts:
@@ -418,11 +405,11 @@ class Tools:
         nobody tried, which values of a setting. Then `facts` and `tried` answer it from the numbers of all runs.
         """
         limit, client = max(1, min(limit, ROWS_MAX)), self._client()
-        notes = client.ask(questions.notes, NotesOf(task=task or None, query=query, limit=limit)).notes
+        notes = client.ask(questions.notes, requests.NotesOf(task=task or None, query=query, limit=limit)).notes
         rows = {"rows": [note_facts(each) for each in notes]}
         if not re.search(r"\w", query):
             return rows
-        answer = client.ask(Node.ask, AskRequest(question=query[:QUESTION_CHARACTERS], task=task, model=False))
+        answer = client.ask(Node.ask, requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=task, model=False))
         facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in answer.facts]
         return rows | _quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
 
@@ -434,7 +421,7 @@ class Tools:
         `evidence` are ids of runs. One or two sentences; it cannot be changed, only withdrawn.
         """
         task = "" if evidence else load_task(self._folder()).digest.hex()
-        request = NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
+        request = requests.NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
         return note_facts(self._client().ask(publishing.note, request).note)
 
     def claim(
@@ -451,7 +438,7 @@ class Tools:
         """
         client, folder = self._client(), self._folder()
         parent, program = self._program(client, folder, edits, program, parent)
-        request = ClaimRequest(
+        request = requests.ClaimRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
         )
         return claim_facts(client.ask(Node.claim, request).claim)
@@ -472,7 +459,7 @@ class Tools:
     def _source(self, client: Client, folder: Path, parent: str) -> tuple[str, str]:
         """A run and its program; before the first run the baseline and no parent."""
         task = load_task(folder)
-        reference = OneRecord(id=parent, task=task.digest.hex())
+        reference = requests.OneRecord(id=parent, task=task.digest.hex())
         try:
             return client.ask(questions.run, reference).record.id, client.ask(questions.source, reference)
         except NotFound:

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autoresearch import words
 from autoresearch.ask.runs.answers import BestAnswer, RunRow, TopAnswer
 from autoresearch.face.columns.column import person, reproach, short
 from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, run_title, size_line
 from autoresearch.log.standing.answers import ProgramView
 from autoresearch.text import lately, moment, one_line
-from autoresearch.words import (
-    BOARD_SECTION_SENTENCES,
-    COPY,
-    COPY_SENTENCE,
-    MARK_SENTENCES,
-    RETEST,
-    RETEST_SENTENCE,
-    RUN_STATUS_SENTENCES,
-    BoardSection,
-    Mark,
-    RunMark,
-    RunStatus,
-)
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list, print_text
 from autoresearch_cli.rendering.status import best_so_far
 
@@ -75,16 +63,16 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
         return
     for number, name in enumerate(sections):
         if name:
-            print_text(("\n" if number else "") + BOARD_SECTION_SENTENCES[BoardSection(name)])
+            print_text(("\n" if number else "") + words.BOARD_SECTION_SENTENCES[words.BoardSection(name)])
         print_list(columns, [program for program in answer.programs if program.section == name], now_ms=now_ms)
 
 
 def explained(programs: Sequence[ProgramView]) -> list[str]:
     """What the words that stand beside these runs and their authors mean, each once, and where the records are."""
-    marks = dict.fromkeys(Mark(mark.mark) for program in programs for mark in program.marks or ())
-    lines = [f"{mark}: {MARK_SENTENCES[mark]}" for mark in marks]
-    lines += [f"{COPY}: {COPY_SENTENCE}"] if any(program.copy_of for program in programs) else []
-    lines += [f"{RETEST}: {RETEST_SENTENCE}"] if any(program.retest for program in programs) else []
+    marks = dict.fromkeys(words.Mark(mark.mark) for program in programs for mark in program.marks or ())
+    lines = [f"{mark}: {words.MARK_SENTENCES[mark]}" for mark in marks]
+    lines += [f"{words.COPY}: {words.COPY_SENTENCE}"] if any(program.copy_of for program in programs) else []
+    lines += [f"{words.RETEST}: {words.RETEST_SENTENCE}"] if any(program.retest for program in programs) else []
     marked = [
         f"autoresearch network credit {who}" for who in dict.fromkeys(s.participant.short for s in programs if s.marks)
     ]
@@ -106,6 +94,6 @@ def row_words(rows: Sequence[RunRow]) -> list[str]:
         if any(row.in_doubt and row.reported is not None for row in rows)
         else []
     )
-    lines += [f"{RETEST}: {RETEST_SENTENCE}"] if any(row.retest for row in rows) else []
-    statuses = dict.fromkeys(row.status for row in rows if row.mark == RunMark.FAILED)
-    return lines + [f"{status}: {RUN_STATUS_SENTENCES[RunStatus(status)]}" for status in statuses]
+    lines += [f"{words.RETEST}: {words.RETEST_SENTENCE}"] if any(row.retest for row in rows) else []
+    statuses = dict.fromkeys(row.status for row in rows if row.mark == words.RunMark.FAILED)
+    return lines + [f"{status}: {words.RUN_STATUS_SENTENCES[words.RunStatus(status)]}" for status in statuses]

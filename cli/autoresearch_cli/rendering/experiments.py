@@ -6,40 +6,34 @@ from collections.abc import Sequence
 
 from autoresearch.ask.acts.suggesting import SuggestAnswer
 from autoresearch.ask.acts.varying import VaryAnswer
-from autoresearch.face.columns.experiments import (
-    INTERACTIONS,
-    level_columns,
-    setting_text,
-    suggestion_columns,
-    variant_columns,
-)
+from autoresearch.face.columns import experiments
 from autoresearch.text import counted
 from autoresearch_cli.rendering.output import is_rich, print_list, print_text
 
 
 def print_experiment(answer: VaryAnswer, settings: Sequence[str], metric: str) -> None:
     """The programs of an experiment; for people also what each value did, and which settings depend on each other."""
-    print_list(variant_columns(settings, metric), answer.variants)
+    print_list(experiments.variant_columns(settings, metric), answer.variants)
     if not is_rich():
         return
     if any(level.margin is not None for level in answer.levels):
         print_text("\nwhat each value did, against the first one:")
-        print_list(level_columns(metric), answer.levels)
+        print_list(experiments.level_columns(metric), answer.levels)
     if answer.interactions:
         print_text("\nwhat two settings do together beyond the sum of both:")
-        print_list(INTERACTIONS, answer.interactions)
+        print_list(experiments.INTERACTIONS, answer.interactions)
     if answer.left_out:
         print_text(f"\nthe program itself forbids {counted(answer.left_out, 'combination')}")
 
 
 def print_suggestions(answer: SuggestAnswer, metric: str) -> None:
     """What the search would try; for people also what it knows too little for, and how a change is run."""
-    print_list(suggestion_columns(metric), answer.suggestions)
+    print_list(experiments.suggestion_columns(metric), answer.suggestions)
     if not is_rich():
         return
     if all(suggestion.expected is None for suggestion in answer.suggestions):
         print_text("\nthe search knows too few runs to expect a value")
     first = answer.suggestions[0]
-    sets = " ".join(f"--set {name}={setting_text(new)}" for name, (_, new) in first.change.items())
+    sets = " ".join(f"--set {name}={experiments.setting_text(new)}" for name, (_, new) in first.change.items())
     checkout = f"autoresearch run checkout . --run {first.parent} && " if first.parent else ""
     print_text(f"→ {checkout}autoresearch run vary . {sets}" if sets else "→ autoresearch work --runs 1")

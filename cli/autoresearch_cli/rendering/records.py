@@ -5,18 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
+from autoresearch.face.columns import runs
 from autoresearch.face.columns.column import person, short, shortened
 from autoresearch.face.columns.node import release_lines, used_component_words
 from autoresearch.face.columns.people import hidden_words, unhiding
-from autoresearch.face.columns.runs import (
-    STARRED,
-    budget_words,
-    leading_words,
-    measured_columns,
-    number_words,
-    reported_by_author,
-    used_words,
-)
 from autoresearch.log.standing.answers import ParticipantView, RunView
 from autoresearch.text import age, duration, moment, one_line, size, value
 from autoresearch.words import (
@@ -46,7 +38,7 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     lines = record_lines(answer.record, now_ms)
     if answer.release:
         lines += release_lines(answer.release)
-        lines += [("used by", f"{short(row.id)} {leading_words(row)}, {row.title}") for row in answer.used_by]
+        lines += [("used by", f"{short(row.id)} {runs.leading_words(row)}, {row.title}") for row in answer.used_by]
     else:
         lines += run_lines(answer.run, answer) if answer.run else body_lines(answer.body)
     if answer.measured_by:
@@ -127,7 +119,7 @@ def record_lines(record: RecordView, now_ms: int) -> list[tuple[str, str]]:
         ("when", f"{moment(record.time_ms)}, {age(record.time_ms, now_ms)}"),
         ("author", person(record.participant)),
         ("device", f"{record.author}, record {record.seq}"),
-        *([(STARRED, "on this machine")] if record.starred else []),
+        *([(runs.STARRED, "on this machine")] if record.starred else []),
     ]
 
 
@@ -143,16 +135,16 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("mode", RUN_MODES.get(run.mode, "")),
         ("status", f"{run.status}, {view.standing.state}"),
         ("reason", run.reason),
-        *number_words(view.standing),
+        *runs.number_words(view.standing),
         ("expected", value(run.expected) if run.expected is not None else ""),
         ("parent", run.parent or ""),
         ("brought", f"from another network, where it is {run.origin}" if run.origin else ""),
         ("seed", f"{run.seed}, replicate {run.replicate}"),
-        ("budget", budget_words(run.budget, answer.budget_unit)),
+        ("budget", runs.budget_words(run.budget, answer.budget_unit)),
         ("its author states", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
         ("components", ", ".join(map(used_component_words, answer.components))),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
-        ("took", ", ".join(used_words(run))),
+        ("took", ", ".join(runs.used_words(run))),
         ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}" if run.sandbox else "no sandbox")))),
         ("with", ", ".join(f"{name} {text}" for name, text in run.environment.items())),
         ("by", run.proposed_by),
@@ -172,8 +164,8 @@ def setting(item: tuple[str, int | float | str | bool]) -> str:
 def print_verifications(answer: ShowAnswer) -> None:
     """What the author reported and what verifiers measured, side by side."""
     if answer.run is not None and answer.verification is not None:
-        rows = [reported_by_author(answer.run), *answer.verification.measured]
-        print_list(measured_columns(answer.verification.tolerance), rows)
+        rows = [runs.reported_by_author(answer.run), *answer.verification.measured]
+        print_list(runs.measured_columns(answer.verification.tolerance), rows)
 
 
 def _plain(item: object) -> str:

@@ -5,20 +5,8 @@ Pure: answers and the time in, lines out.
 
 from __future__ import annotations
 
-from autoresearch.ask.node import (
-    MachineStatus,
-    NetworkStatus,
-    PeersAnswer,
-    ProposerStatus,
-    QueuedRun,
-    RunInHand,
-    StatusAnswer,
-    StorageStatus,
-    TaskStatus,
-    VerifyingStatus,
-    WaitingStatus,
-    WorkerStatus,
-)
+from autoresearch import words
+from autoresearch.ask import node
 from autoresearch.errors import BEGIN
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
@@ -38,25 +26,13 @@ from autoresearch.text import (
     unsettled,
     value,
 )
-from autoresearch.words import (
-    ORDER_DONE,
-    STAGE_SENTENCES,
-    STORED_PARTS,
-    WHY_SENTENCES,
-    NetworkState,
-    Result,
-    RunState,
-    Why,
-    WorkState,
-    network_reason,
-)
 from autoresearch_cli.rendering.answers import reason
 from autoresearch_cli.rendering.output import print_labelled, print_list, say
 
 Line = tuple[str, str]
 
 
-def state_sentence(status: StatusAnswer, now_ms: int) -> str:
+def state_sentence(status: node.StatusAnswer, now_ms: int) -> str:
     """The state, its reason, and until when."""
     named = status.reason.startswith(status.state) or not status.reason
     parts = [(status.reason or status.state) if named else f"{status.state}: {status.reason}"]
@@ -68,19 +44,19 @@ def state_sentence(status: StatusAnswer, now_ms: int) -> str:
     return " · ".join(parts)
 
 
-def _network(net: NetworkStatus, now_ms: int) -> str:
+def _network(net: node.NetworkStatus, now_ms: int) -> str:
     """How the network stands: what it moved, or why it rests; and why it moves records alone."""
-    if net.state == NetworkState.RESTING:
+    if net.state == words.NetworkState.RESTING:
         return f"{net.state}: {net.reason}"
     moved = f"{counted(net.connected, 'peer')} connected, {size(net.bytes_today)} today"
     if net.exchanged_ms:
         moved += f", same records as a peer {age(net.exchanged_ms, now_ms)}"
-    if net.reason not in ("", network_reason(NetworkState.RUNNING)):
+    if net.reason not in ("", words.network_reason(words.NetworkState.RUNNING)):
         moved += f"; {net.reason}"
     return f"{net.state}: {moved}"
 
 
-def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
+def status_lines(status: node.StatusAnswer, now_ms: int) -> list[Line]:
     """Everything about the node, as label and text."""
     lines = [
         ("state", state_sentence(status, now_ms).replace(f": {STEPS.get(status.state)}", ""))
@@ -119,7 +95,9 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"
     if status.records or all(
-        condition.name not in STORED_PARTS for condition in status.conditions if condition.result == Result.FAILED
+        condition.name not in words.STORED_PARTS
+        for condition in status.conditions
+        if condition.result == words.Result.FAILED
     ):
         lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
@@ -128,18 +106,18 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     return lines
 
 
-def now_lines(status: StatusAnswer, now_ms: int) -> list[str]:
+def now_lines(status: node.StatusAnswer, now_ms: int) -> list[str]:
     """What each worker does; why one waits only while the node works: else the state says why nothing is done."""
-    if status.state == WorkState.WORKING and not status.workers:
-        return [WHY_SENTENCES[Why.STARTING]]
+    if status.state == words.WorkState.WORKING and not status.workers:
+        return [words.WHY_SENTENCES[words.Why.STARTING]]
     lines: dict[str, str] = {}
     for worker in status.workers:
-        if worker.run or (status.state == WorkState.WORKING and worker.reason != status.reason):
+        if worker.run or (status.state == words.WorkState.WORKING and worker.reason != status.reason):
             lines.setdefault(worker.name if worker.run else worker.reason, worker_line(worker, now_ms))
     return list(lines.values())
 
 
-def proposer_line(proposer: ProposerStatus) -> str:
+def proposer_line(proposer: node.ProposerStatus) -> str:
     """Who invents changes, what that brought and cost, and what keeps it from it."""
     name = f"{proposer.name} ({proposer.model})" if proposer.model else proposer.name
     brought = (
@@ -150,7 +128,7 @@ def proposer_line(proposer: ProposerStatus) -> str:
     return " · ".join(filter(None, (name, brought if proposer.runs else "", cost, state)))
 
 
-def machine_line(machine: MachineStatus, now_ms: int) -> str:
+def machine_line(machine: node.MachineStatus, now_ms: int) -> str:
     """What the whole machine is busy with."""
     parts = [
         f"processor {percent(machine.busy)} of {counted(machine.processors, 'core')}",
@@ -160,25 +138,25 @@ def machine_line(machine: MachineStatus, now_ms: int) -> str:
     return " · ".join(filter(None, (*parts, energy_words(machine), owner_words(machine.owner, now_ms))))
 
 
-def works_alone(status: StatusAnswer) -> bool:
+def works_alone(status: node.StatusAnswer) -> bool:
     """Whether there is nobody whose runs this node could verify: no network, and none that attests anybody."""
     return status.attested is None and (status.net is None or status.net.state == "off")
 
 
-def today_line(part: VerifyingStatus) -> str:
+def today_line(part: node.VerifyingStatus) -> str:
     """What this node did today: its runs, and its verifications with the share of the time that they took."""
     verified = f"{counted(part.today, 'verification')}, {percent(part.share)} of the time" if part.today else ""
     return " · ".join(filter(None, (counted(part.runs_today, "run"), verified)))
 
 
-def asked_line(part: VerifyingStatus) -> str:
+def asked_line(part: node.VerifyingStatus) -> str:
     """The share of the time that goes to verification, and why there is none."""
     most = f"up to {percent(part.asked_share)} of the time over 24 hours"
     share = "all of the time" if part.asked_share >= 1 else most
     return " · ".join(filter(None, (share, part.note)))
 
 
-def waiting_line(waiting: WaitingStatus, now_ms: int, *, running: bool = True) -> str:
+def waiting_line(waiting: node.WaitingStatus, now_ms: int, *, running: bool = True) -> str:
     """What was measured and is not revealed yet, and what it waits for."""
     came = (
         f": {waiting.verdict}{'' if waiting.value is None else f' {value(waiting.value)}'}" if waiting.verdict else ""
@@ -192,13 +170,13 @@ def waiting_line(waiting: WaitingStatus, now_ms: int, *, running: bool = True) -
     return f"{what} · revealed when {others} measured it, or in {duration(waiting.tells_ms - now_ms)}"
 
 
-def storage_line(storage: StorageStatus) -> str:
+def storage_line(storage: node.StorageStatus) -> str:
     """What the blobs take, and how much they may."""
     quota = f" of {size(storage.quota_bytes)} (storage.blobs_mib)" if storage.quota_bytes else ""
     return f"{size(storage.blobs_bytes)}{quota}"
 
 
-def worker_line(worker: WorkerStatus, now_ms: int) -> str:
+def worker_line(worker: node.WorkerStatus, now_ms: int) -> str:
     """What one worker does."""
     name = f"{worker.name} on {worker.device}"
     if worker.run and worker.run.checked:
@@ -206,21 +184,21 @@ def worker_line(worker: WorkerStatus, now_ms: int) -> str:
     return f"{run_line(worker.run, now_ms)} · {name}" if worker.run else f"{worker.reason} · {name}"
 
 
-def queued_line(each: QueuedRun) -> str:
+def queued_line(each: node.QueuedRun) -> str:
     """One proposal that waits: its name, what it changes, and what it waits for."""
     parts = [f"{each.name} “{each.title}”", f"parent {short(each.parent)}" if each.parent else ""]
     parts += [f"seed {each.replicate}" if each.replicate else "", f"waits {each.reason}"]
     return " · ".join(filter(None, parts))
 
 
-def checking_line(run: RunInHand, now_ms: int) -> str:
+def checking_line(run: node.RunInHand, now_ms: int) -> str:
     """The run that is verified: what is measured, whose run it is, why here."""
     what = f"{run.title} by {person(run.participant)}" if run.participant.short else run.title
-    parts = [what, STAGE_SENTENCES.get(run.stage, run.stage), run.reason]
+    parts = [what, words.STAGE_SENTENCES.get(run.stage, run.stage), run.reason]
     return " · ".join(filter(None, (*parts, duration(now_ms - run.started_ms) if run.started_ms else "")))
 
 
-def run_line(run: RunInHand, now_ms: int) -> str:
+def run_line(run: node.RunInHand, now_ms: int) -> str:
     """The run in hand: title, progress, loss, time."""
     parts = [f"“{run.headline or run.title}”", percent(run.fraction)]
     if run.parent:
@@ -236,7 +214,7 @@ def run_line(run: RunInHand, now_ms: int) -> str:
     return " · ".join(parts)
 
 
-def task_lines(task: TaskStatus) -> list[Line]:
+def task_lines(task: node.TaskStatus) -> list[Line]:
     """The task, and how far the network is."""
     better = "lower is better" if task.direction == "minimize" else "higher is better"
     lines = [("task", f"{task.name}: {task.metric}, {better}")]
@@ -247,12 +225,12 @@ def task_lines(task: TaskStatus) -> list[Line]:
     return lines
 
 
-def best_so_far(task: TaskStatus) -> str:
+def best_so_far(task: node.TaskStatus) -> str:
     """The best value between the baseline and the floor."""
     parts = ["nothing measured yet"]
     if task.best is not None:
         parts = [leading_words(task.best)]
-        if task.best.state != RunState.REPORTED:
+        if task.best.state != words.RunState.REPORTED:
             parts.append(task.best.state)
     if task.baseline is not None:
         parts.append(f"baseline {value(task.baseline)}")
@@ -264,36 +242,36 @@ def best_so_far(task: TaskStatus) -> str:
 
 
 STEPS: dict[str, str] = {
-    WorkState.IDLE: BEGIN,
-    WorkState.PAUSED: "autoresearch node resume",
-    WorkState.WAITING: "autoresearch node doctor",
+    words.WorkState.IDLE: BEGIN,
+    words.WorkState.PAUSED: "autoresearch node resume",
+    words.WorkState.WAITING: "autoresearch node doctor",
 }
 
 
-def next_step(status: StatusAnswer) -> str:
+def next_step(status: node.StatusAnswer) -> str:
     """What to type next."""
-    fixes = [condition.fix for condition in status.conditions if condition.result == Result.FAILED]
+    fixes = [condition.fix for condition in status.conditions if condition.result == words.Result.FAILED]
     if fixes:
         return fixes[0].partition(": ")[0] if fixes[0].startswith("autoresearch ") else "autoresearch node doctor"
     if status.state == "stopped":
         return "autoresearch up" if status.records else "autoresearch work, or to watch a few runs: autoresearch demo"
-    if status.why in ORDER_DONE:
+    if status.why in words.ORDER_DONE:
         return f"autoresearch best, or for more of it: {BEGIN}"
-    if status.state == WorkState.WORKING and not (status.task and status.task.best):
+    if status.state == words.WorkState.WORKING and not (status.task and status.task.best):
         return "autoresearch node events --follow shows each step"
     return STEPS.get(status.state, "autoresearch best, autoresearch top, autoresearch node records")
 
 
-def meanwhile(status: StatusAnswer) -> str:
+def meanwhile(status: node.StatusAnswer) -> str:
     """What becomes of the wish for a run that is not there yet: how far it is, what keeps it, or what to type."""
     in_hand = next((worker.run for worker in status.workers if worker.run), None)
     if in_hand:
         left = f", {largest_unit(in_hand.left_ms)} left" if in_hand.left_ms is not None else ""
         return f"a run on {in_hand.task or 'the task'} is at {percent(in_hand.fraction)}{left}: autoresearch status"
-    if status.state == WorkState.IDLE:
+    if status.state == words.WorkState.IDLE:
         return BEGIN
-    reasons = [worker.reason for worker in status.workers] or [WHY_SENTENCES[Why.STARTING]]
-    doing = reasons[0] if status.state == WorkState.WORKING else status.reason
+    reasons = [worker.reason for worker in status.workers] or [words.WHY_SENTENCES[words.Why.STARTING]]
+    doing = reasons[0] if status.state == words.WorkState.WORKING else status.reason
     return doing if "autoresearch " in doing else f"{doing}: autoresearch status"
 
 
@@ -324,7 +302,7 @@ def ask_it(service: Service) -> str:
     return f"autoresearch.services{call}"
 
 
-def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
+def print_peers(answer: node.PeersAnswer, *, now_ms: int) -> None:
     """This node's addresses, then the peers of its network: how they stand, what they say, what moved today."""
     print_labelled(("this node", address) for address in answer.addresses)
     peers = [peer for peer in answer.peers if not peer.other_network]

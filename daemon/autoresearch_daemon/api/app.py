@@ -20,8 +20,9 @@ from autoresearch.project.runs import records
 from autoresearch.version import __version__
 from autoresearch_daemon.api.events import ENDINGS, end_streams, stream_events, write_metrics
 from autoresearch_daemon.api.listen import admit, protect
-from autoresearch_daemon.api.port import NODE, NodePort, answer_failures, open_desk
+from autoresearch_daemon.api.port import NODE, answer_failures, open_desk
 from autoresearch_daemon.api.reading import handler, text_response
+from autoresearch_daemon.handlers import ApiHandlers
 from autoresearch_daemon.pages.routes import add_pages
 
 REFERENCE = "#/components/schemas/{name}"
@@ -139,7 +140,7 @@ OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in (
 }
 
 
-def make_app(node: NodePort) -> web.Application:
+def make_app(node: ApiHandlers) -> web.Application:
     """The API of ``node``; `serve` listens with it."""
     app = web.Application(middlewares=[answer_failures, admit], client_max_size=MAXIMUM_BODY_BYTES)
     app[NODE] = node

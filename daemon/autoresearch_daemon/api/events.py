@@ -30,8 +30,9 @@ from autoresearch.log.standing.queries import statistics
 from autoresearch.text import json_text, one_line
 from autoresearch.words import RunStatus, WorkState
 from autoresearch_daemon.api.listen import is_cross_site, is_from_owner
-from autoresearch_daemon.api.port import DESK, NODE, THREADS, NodePort, answer
+from autoresearch_daemon.api.port import DESK, NODE, THREADS, answer
 from autoresearch_daemon.api.reading import parameters, taken
+from autoresearch_daemon.handlers import ApiHandlers
 
 STALE = "stale"
 PING_SECONDS = 15.0
@@ -74,7 +75,9 @@ async def stream_events(request: web.Request) -> web.StreamResponse:
     return stream
 
 
-async def follow(node: NodePort, stream: EventSourceResponse, cursor: int | None, ending: asyncio.Future[None]) -> None:
+async def follow(
+    node: ApiHandlers, stream: EventSourceResponse, cursor: int | None, ending: asyncio.Future[None]
+) -> None:
     """Send what the cursor missed, then what happens, until the daemon stops or the listener falls behind.
 
     A listener that leaves cancels the handler.
@@ -101,7 +104,7 @@ async def follow(node: NodePort, stream: EventSourceResponse, cursor: int | None
     return None
 
 
-def missed(node: NodePort, cursor: int | None) -> list[Event]:
+def missed(node: ApiHandlers, cursor: int | None) -> list[Event]:
     """What happened since the cursor; one ``stale`` event when that is no longer known."""
     if cursor is None:
         return []

@@ -1,4 +1,4 @@
-"""What the HTTP API needs of the node, where it reads the log, and errors as answers.
+"""The node as the HTTP API has it, where the API reads the log, and errors as answers.
 
 The log and the blobs are opened a second time, read only, for threads of their own. A question about many thousand runs
 takes tens of milliseconds. The event loop must not wait for it, and the daemon's own connection must not be held by it:
@@ -7,19 +7,13 @@ in write-ahead mode a second connection reads while the first one writes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Protocol, TypeVar
 
 import structlog
 from aiohttp import web
 
-from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.desk import Desk
-from autoresearch.ask.node import Event, Health, StatusAnswer
 from autoresearch.errors import (
     AmbiguousId,
     AutoresearchError,
@@ -32,72 +26,14 @@ from autoresearch.errors import (
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import Answer, Failure
-from autoresearch.record.kinds import BlobRef
 from autoresearch.text import json_text
-from autoresearch.trust.keys import KeyPair
-
-R = TypeVar("R")
-
-
-class NodePort(Protocol):
-    """The node as the API sees it. The errors of its methods are those of `autoresearch.errors`.
-
-    It has, besides these, a method for each act of `autoresearch.ask.node_acts.Node`, which may be awaited.
-    """
-
-    @property
-    def log(self) -> Log:
-        """The log, for reading."""
-        ...
-
-    @property
-    def blobs(self) -> BlobStore:
-        """The blobs, for reading."""
-        ...
-
-    @property
-    def choices(self) -> Path:
-        """The file of what a person chose here."""
-        ...
-
-    def device(self) -> KeyPair:
-        """The key of this device."""
-        ...
-
-    def now_ms(self) -> int:
-        """The clock of this node, Unix milliseconds."""
-        ...
-
-    async def publish(self, work: Callable[[Notebook], R]) -> R:
-        """What ``work`` returns, given the notebook of this node, away from the event loop."""
-        ...
-
-    def status(self) -> StatusAnswer:
-        """What the node does, and why."""
-        ...
-
-    def ready(self) -> Health:
-        """``status`` is "ready", or "not ready" with the reason."""
-        ...
-
-    async def fetch_blob(self, blob: BlobRef, seconds: float) -> None:
-        """Get a blob from other nodes. Raises NotFound when nobody has it, TimedOut when it takes too long."""
-        ...
-
-    def events_since(self, event_id: int) -> list[Event] | None:
-        """The kept events with a larger id, oldest first; None when some of them are no longer kept."""
-        ...
-
-    def subscribe(self) -> AbstractContextManager[asyncio.Queue[Event]]:
-        """A bounded queue of events from now on; a reader that falls behind gets one of kind ``stale``, then none."""
-        ...
-
+from autoresearch_daemon.handlers import ApiHandlers
 
 # Questions about the log take turns. What reads blobs (the difference of two sources) leaves a thread for the others.
 READERS = 2
 
 
-NODE: web.AppKey[NodePort] = web.AppKey("node")
+NODE: web.AppKey[ApiHandlers] = web.AppKey("node")
 DESK = web.AppKey("desk", Desk)
 THREADS = web.AppKey("threads", Executor)
 

@@ -29,19 +29,7 @@ from autoresearch.propose.mind.recall import known_genome
 from autoresearch.propose.mind.reply import ProposedProgram
 from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.propose.program.ranges import Draws
-from autoresearch.propose.search.sharing import (
-    COMMAND,
-    LLM,
-    MIX,
-    SEARCH,
-    ProposerStanding,
-    brought_by,
-    choose,
-    configured,
-    next_proposer,
-    objection,
-    operators_brought,
-)
+from autoresearch.propose.search import sharing
 from autoresearch.record.record import DAY_MS
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.settings import Settings
@@ -76,16 +64,22 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
     if building_on is None:
         return ""  # the search proposes the baseline first
     with ModelLedger(occasion.ledger) as ledger:
-        standings = {name: standing(ledger, name, now_ms()) for name in (LLM, COMMAND)}
-        brought = brought_by(log, ledger, task, me, (SEARCH, LLM, COMMAND)) if occasion.proposer == MIX else {}
-        chosen, reason = next_proposer(occasion.proposer, settings, standings, brought, draws, now_ms())
-        if chosen == SEARCH:
+        standings = {name: standing(ledger, name, now_ms()) for name in (sharing.LLM, sharing.COMMAND)}
+        brought = (
+            sharing.brought_by(log, ledger, task, me, (sharing.SEARCH, sharing.LLM, sharing.COMMAND))
+            if occasion.proposer == sharing.MIX
+            else {}
+        )
+        chosen, reason = sharing.next_proposer(occasion.proposer, settings, standings, brought, draws, now_ms())
+        if chosen == sharing.SEARCH:
             return reason
         history = gather(log, blobs, task, now_ms=now_ms(), me=me)
         if history.best.source is None:
             return "the best program has not come to this machine yet"
         turn = Turn(ledger, chosen)
-        operator = Operator(choose(operators_brought(log, task, me, chosen, usable_operators(history)), draws))
+        operator = Operator(
+            sharing.choose(sharing.operators_brought(log, task, me, chosen, usable_operators(history)), draws)
+        )
         try:
             change = _change(log, occasion, history, turn, operator)
         except ModelFailure as error:
@@ -108,11 +102,11 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
     )
 
 
-def standing(ledger: ModelLedger, name: str, at_ms: int) -> ProposerStanding:
+def standing(ledger: ModelLedger, name: str, at_ms: int) -> sharing.ProposerStanding:
     """How a proposer stands at a time."""
     last = ledger.last(name)
     failure = last[0].failure if last else ""
-    return ProposerStanding(ledger.spent(name, since_ms=at_ms - DAY_MS), not_before_ms(last), failure)
+    return sharing.ProposerStanding(ledger.spent(name, since_ms=at_ms - DAY_MS), not_before_ms(last), failure)
 
 
 class Turn:
@@ -154,7 +148,7 @@ class Turn:
 def _change(log: Log, occasion: Occasion, history: History, turn: Turn, operator: Operator) -> ProposedProgram:
     task, cancelled = occasion.task, occasion.cancelled
     rules = reply_rules(log, task, history.best.source or "", now_ms=now_ms(), me=occasion.me)
-    if turn.proposer == COMMAND:
+    if turn.proposer == sharing.COMMAND:
         from autoresearch_daemon.minds.agent_command import change_by_command
 
         agent = occasion.settings.agent
@@ -174,7 +168,7 @@ def _change(log: Log, occasion: Occasion, history: History, turn: Turn, operator
 
 def _name(chosen: str, operator: Operator, settings: Settings) -> str:
     """What the record of a run says of its proposer: “llm/some-model/combine”."""
-    behind = settings.llm.model if chosen == LLM else Path(settings.agent.command.split()[0]).name
+    behind = settings.llm.model if chosen == sharing.LLM else Path(settings.agent.command.split()[0]).name
     last = f"/{operator}"
     return f"{chosen}/{behind}"[: NAME_CHARACTERS - len(last)] + last
 
@@ -183,15 +177,15 @@ def proposers_status(
     log: Log, paths: Paths, settings: Settings, task: Task | None, *, me: bytes, now_ms: int
 ) -> list[ProposerStatus]:
     """Each proposer that this node has, with what it brought; none where there is only the search."""
-    names = configured(settings)
+    names = sharing.configured(settings)
     if len(names) == 1:
         return []
     with ModelLedger(paths.home_local) as ledger:
-        brought = brought_by(log, ledger, task, me, names) if task else {}
+        brought = sharing.brought_by(log, ledger, task, me, names) if task else {}
         reasons = []
         for name in names:
             stands = standing(ledger, name, now_ms)
-            reason = objection(name, settings, stands, now_ms)
+            reason = sharing.objection(name, settings, stands, now_ms)
             mine = brought.get(name)
             reasons.append(
                 ProposerStatus(
@@ -216,10 +210,10 @@ def in_sentences(plain: AskAnswer, settings: Settings, ledger: Path) -> AskAnswe
     if not settings.llm.model:
         return msgspec.structs.replace(plain, reason="no language model is configured: see llm.model")
     with ModelLedger(ledger) as model_ledger:
-        reason = objection(LLM, settings, standing(model_ledger, LLM, now_ms()), now_ms())
+        reason = sharing.objection(sharing.LLM, settings, standing(model_ledger, sharing.LLM, now_ms()), now_ms())
         if reason:
             return msgspec.structs.replace(plain, reason=reason)
-        turn = Turn(model_ledger, LLM)
+        turn = Turn(model_ledger, sharing.LLM)
         try:
             text, cited = _asked(plain, settings, turn)
         except ModelFailure as error:

@@ -15,17 +15,7 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, 
 from autoresearch.record.record import Record
 from autoresearch.words import NetworkState, network_reason
 from autoresearch_daemon.children import ChildLimits, ChildProcess, module_command
-from autoresearch_daemon.net import link
-from autoresearch_daemon.net.model import (
-    BLOB_PART_BYTES_MAX,
-    FRAME_BYTES_MAX,
-    FRAME_HEAD_BYTES_MAX,
-    Figures,
-    HostOptions,
-    NetworkInfo,
-    PeerInfo,
-    Topic,
-)
+from autoresearch_daemon.net import link, model
 
 CALL_SECONDS = 20.0
 BLOB_SECONDS = 75.0
@@ -89,8 +79,8 @@ class SyncStream:
         Raises:
             AutoresearchError: the stream is over.
         """
-        if len(frame) > FRAME_BYTES_MAX + FRAME_HEAD_BYTES_MAX:
-            raise UsageError(f"a frame has at most {FRAME_BYTES_MAX} bytes, this one has {len(frame)}")
+        if len(frame) > model.FRAME_BYTES_MAX + model.FRAME_HEAD_BYTES_MAX:
+            raise UsageError(f"a frame has at most {model.FRAME_BYTES_MAX} bytes, this one has {len(frame)}")
         await self._credit.acquire()
         if self._over:
             self._credit.release()
@@ -158,7 +148,7 @@ class Handlers:
     on_sync: Callable[[SyncStream], Awaitable[None]]
     on_blob_request: Callable[[bytes, int, int], Awaitable[bytes | None]]
     on_peers: Callable[[], None] = lambda: None
-    questions: Mapping[Topic, Callable[[str, bytes], Awaitable[bytes | None]]] = field(default_factory=dict)
+    questions: Mapping[model.Topic, Callable[[str, bytes], Awaitable[bytes | None]]] = field(default_factory=dict)
     introduce: Callable[[str], bytes] | None = None
 
 
@@ -167,7 +157,7 @@ class NetworkClient:
 
     def __init__(
         self,
-        options: HostOptions,
+        options: model.HostOptions,
         handlers: Handlers,
         *,
         limits: ChildLimits | None = None,
@@ -193,7 +183,7 @@ class NetworkClient:
         self._offer: link.Offer | None = None
         self._blobs = link.MoveBlobs()
         self._turn = asyncio.Lock()
-        self._beat = link.Beat(peers=(), figures=Figures())
+        self._beat = link.Beat(peers=(), figures=model.Figures())
         self._tasks: set[asyncio.Task[None]] = set()
 
     # --- life ---
@@ -254,7 +244,7 @@ class NetworkClient:
         """Gossip a record. Best effort: peers that miss it get it by reconciliation. Raises AutoresearchError."""
         await self._call(lambda call: link.Publish(call=call, signature=record.signature, raw=record.raw))
 
-    def peers(self) -> list[PeerInfo]:
+    def peers(self) -> list[model.PeerInfo]:
         """Connected peers first, then those that were; none while the process is away."""
         return list(self._beat.peers)
 
@@ -288,25 +278,25 @@ class NetworkClient:
             TimedOut: it is silent.
             AutoresearchError: it could not be fetched.
         """
-        if not 0 < length <= BLOB_PART_BYTES_MAX:
-            raise UsageError(f"a part of a blob has 1 to {BLOB_PART_BYTES_MAX} bytes")
+        if not 0 < length <= model.BLOB_PART_BYTES_MAX:
+            raise UsageError(f"a part of a blob has 1 to {model.BLOB_PART_BYTES_MAX} bytes")
         done = await self._call(
             lambda call: link.FetchBlob(call=call, peer=peer, name=name, offset=offset, length=length),
             seconds=BLOB_SECONDS,
         )
         return done.data
 
-    async def ask(self, peer: str, topic: Topic, data: bytes) -> bytes:
+    async def ask(self, peer: str, topic: model.Topic, data: bytes) -> bytes:
         """What a connected peer replies about something. Raises AutoresearchError, also when it is nothing."""
         done = await self._call(
             lambda call: link.AskPeer(call=call, peer=peer, topic=topic, data=data), seconds=QUESTION_SECONDS
         )
         return done.data
 
-    def info(self) -> NetworkInfo:
+    def info(self) -> model.NetworkInfo:
         """How the network stands."""
         figures = self._beat.figures
-        return NetworkInfo(
+        return model.NetworkInfo(
             state=self._state,
             reason=self._reason,
             peer=self._ready.peer,

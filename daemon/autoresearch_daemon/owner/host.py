@@ -20,14 +20,7 @@ from jeepney.wrappers import unwrap_msg
 from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
 from autoresearch_daemon.events import now_ms as clock
-from autoresearch_daemon.owner.idle import (
-    UNANSWERED,
-    LoginSessions,
-    desktop_idle_ms,
-    detected,
-    input_devices,
-    terminals,
-)
+from autoresearch_daemon.owner import idle
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
@@ -87,10 +80,10 @@ class LocalMachine:
         self._free = Source(lambda: free_memory(root / "proc/meminfo"))
         self._pressure = Source(lambda: pressure(root / "proc/pressure/memory"))
         self._others = Source(others)
-        self._terminals = Source(lambda: (terminals(root / "dev"),))
-        self._detected = Source(lambda: (detected(root / "run/event_detect/last_active_time.dat"),))
-        self._inputs = Source(lambda: (input_devices(clock()),))
-        self._sessions = LoginSessions()
+        self._terminals = Source(lambda: (idle.terminals(root / "dev"),))
+        self._detected = Source(lambda: (idle.detected(root / "run/event_detect/last_active_time.dat"),))
+        self._inputs = Source(lambda: (idle.input_devices(clock()),))
+        self._sessions = idle.LoginSessions()
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
         self._metered_ms, self._metered = 0, False
@@ -120,7 +113,7 @@ class LocalMachine:
         """Whether NetworkManager calls the link metered; what it guesses, and what nobody tells, is not."""
         if now_ms - self._metered_ms >= METERED_MS:
             self._metered_ms, self._metered = now_ms, False
-            with suppress(*UNANSWERED):
+            with suppress(*idle.UNANSWERED):
                 async with asyncio.timeout(DEADLINE_SECONDS):
                     self._metered = await metered()
         return self._metered
@@ -144,13 +137,13 @@ class LocalMachine:
 
     async def _logind(self, now_ms: int) -> tuple[Use | None] | None:
         own_idle_ms = None
-        with suppress(*UNANSWERED):
+        with suppress(*idle.UNANSWERED):
             async with asyncio.timeout(DEADLINE_SECONDS):
-                own_idle_ms = await desktop_idle_ms()
+                own_idle_ms = await idle.desktop_idle_ms()
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 return (await self._sessions.used(now_ms, own_idle_ms),)
-        except UNANSWERED:
+        except idle.UNANSWERED:
             return None
 
 

@@ -14,19 +14,10 @@ from typing import Annotated, TypeVar, cast
 import msgspec
 from aiohttp import web
 
-from autoresearch.ask import questions
+from autoresearch.ask import questions, requests
 from autoresearch.ask.node import StatusAnswer, TaskStatus, VotersAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import Text, operation_of
-from autoresearch.ask.requests import (
-    EvidenceOf,
-    HiddenOf,
-    OfTask,
-    OfTaskAndParticipant,
-    RunsOfParticipant,
-    SearchOf,
-    TasksOf,
-)
 from autoresearch.errors import NotFound
 from autoresearch.face.columns.node import search_lists
 from autoresearch.face.columns.people import verifications
@@ -135,7 +126,7 @@ class Asking:
         """The task that the page is about: that of its run or the one that the address names, else the usual one."""
         status = self.status()
         reference = self.about or self.task or (status.task.digest if status.task else "")
-        tasks = (await self.ask(questions.tasks, TasksOf(archived=True))).tasks if reference else []
+        tasks = (await self.ask(questions.tasks, requests.TasksOf(archived=True))).tasks if reference else []
         named = [task for task in tasks if task.name == reference or task.digest.startswith(reference)]
         return named[0] if named else status.task
 
@@ -158,7 +149,7 @@ RUNS_SHOWN = 8
 
 async def node_page(asking: Asking) -> web.Response:
     """The page of this node."""
-    mine = RunsOfParticipant(participant=asking.status().participant.key or "me", limit=RUNS_SHOWN)
+    mine = requests.RunsOfParticipant(participant=asking.status().participant.key or "me", limit=RUNS_SHOWN)
     return await asking.render("node.html", "node", recent=(await asking.ask(questions.participant_runs, mine)).newest)
 
 
@@ -166,7 +157,7 @@ async def node_page(asking: Asking) -> web.Response:
 FOUND_MOST, FOUND_IN_PART = 50, 6
 
 
-class OneParticipant(OfTask, frozen=True, kw_only=True):
+class OneParticipant(requests.OfTask, frozen=True, kw_only=True):
     """Whose page: a beginning of its root key."""
 
     key: str
@@ -174,7 +165,7 @@ class OneParticipant(OfTask, frozen=True, kw_only=True):
 
 async def participants_page(asking: Asking) -> web.Response:
     """Who takes part: credit, and whose verifications count."""
-    credit = await asking.ask(questions.credit, OfTaskAndParticipant())
+    credit = await asking.ask(questions.credit, requests.OfTaskAndParticipant())
     voters = await asking.ask(Node.voters)
     task = await asking.task_status()
     digest = task.digest if task else ""
@@ -191,12 +182,14 @@ async def participant_page(asking: Asking) -> web.Response:
     """One participant: what it has done that others can count."""
     query = asking.parameters(OneParticipant)
     voters = await asking.ask(Node.voters)
-    everywhere = await asking.ask_or_none(questions.credit, OfTaskAndParticipant(participant=query.key))
+    everywhere = await asking.ask_or_none(questions.credit, requests.OfTaskAndParticipant(participant=query.key))
     credit = everywhere.participants[0] if everywhere and everywhere.participants else None
     who = _named(query.key, credit, voters)
     keys = {who.key, *(credit.keys if credit else ())}
-    runs = await asking.ask(questions.participant_runs, RunsOfParticipant(participant=who.key, limit=RUNS_SHOWN))
-    evidence = await asking.ask_or_none(questions.evidence_list, EvidenceOf(participant=who.key))
+    runs = await asking.ask(
+        questions.participant_runs, requests.RunsOfParticipant(participant=who.key, limit=RUNS_SHOWN)
+    )
+    evidence = await asking.ask_or_none(questions.evidence_list, requests.EvidenceOf(participant=who.key))
     status = asking.status()
     return await asking.render(
         "participant.html",
@@ -209,7 +202,7 @@ async def participant_page(asking: Asking) -> web.Response:
         voter=next((voter for voter in voters.voters if voter.participant.key in keys), None),
         candidate=next((candidate for candidate in voters.candidates if candidate.participant.key in keys), None),
         is_me=status.participant.key in keys,
-        hidden=(await asking.ask(questions.hidden, HiddenOf(what=who.key))).hidden,
+        hidden=(await asking.ask(questions.hidden, requests.HiddenOf(what=who.key))).hidden,
         newest=runs.newest,
         best=runs.best,
         total=runs.total,
@@ -234,7 +227,7 @@ def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> Partici
 async def queue_page(asking: Asking) -> web.Response:
     """Proposals that wait for a worker, runs in hand here, and what other nodes claimed."""
     try:
-        claims = (await asking.ask(questions.claims, OfTask(task=asking.task))).claims
+        claims = (await asking.ask(questions.claims, requests.OfTask(task=asking.task))).claims
     except NotFound:
         if asking.task:
             raise
@@ -252,7 +245,7 @@ async def tasks_page(asking: Asking) -> web.Response:
     return await asking.render("tasks.html", "tasks", answer=await asking.ask(questions.tasks))
 
 
-class FoundBy(OfTask, frozen=True, kw_only=True):
+class FoundBy(requests.OfTask, frozen=True, kw_only=True):
     """What is looked for."""
 
     q: Annotated[str, msgspec.Meta(max_length=500)] = ""
@@ -262,13 +255,13 @@ async def find_page(asking: Asking) -> web.Response:
     """What has some words, whatever it is; while they are typed the part without a frame."""
     query = asking.parameters(FoundBy)
     most = FOUND_IN_PART if asking.is_part else FOUND_MOST
-    answer = await asking.ask(questions.search, SearchOf(query=query.q, task=query.task, limit=most))
+    answer = await asking.ask(questions.search, requests.SearchOf(query=query.q, task=query.task, limit=most))
     return await asking.render_part("find.html", "find", answer=answer, lists=search_lists(answer))
 
 
 async def verifications_page(asking: Asking) -> web.Response:
     """The verification queue of a task."""
-    answer = await asking.ask_or_none(questions.verifications, OfTask(task=asking.task))
+    answer = await asking.ask_or_none(questions.verifications, requests.OfTask(task=asking.task))
     if answer is None and asking.task:
         raise NotFound(f"There is no task {asking.task} here.", hint="autoresearch task list")
     return await asking.render("verifications.html", "verifications", answer=answer)

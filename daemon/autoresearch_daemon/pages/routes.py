@@ -12,36 +12,13 @@ import msgspec
 import structlog
 from aiohttp import web
 
-from autoresearch.ask import questions
+from autoresearch.ask import questions, requests
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.requests import (
-    AskRequest,
-    Difference,
-    Hardware,
-    NotesOf,
-    OfTask,
-    OfTaskAndParticipant,
-    OneRecord,
-    PathOf,
-    Reference,
-    RunsOf,
-    SinceOf,
-    TopOf,
-)
 from autoresearch.ask.runs.answers import RunRow, TopAnswer
 from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.face.pages import run as run_pages
 from autoresearch.face.pages.boards import as_program
 from autoresearch.face.pages.rendering import asset, compile_templates
-from autoresearch.face.pages.run import (
-    MOST_COMPARED,
-    Compared,
-    board_content,
-    changed_program,
-    comparison_content,
-    lineage_content,
-    log_tail,
-    run_content,
-)
 from autoresearch.log.standing.answers import RunView, leading
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
@@ -56,17 +33,17 @@ COMPARED = "compared"
 BOARD_ROWS = 100
 
 
-class BoardOf(OfTask, frozen=True, kw_only=True):
+class BoardOf(requests.OfTask, frozen=True, kw_only=True):
     """Which task, and on which hardware: left out, that of this machine where wall-clock numbers are compared."""
 
-    hardware: Hardware = ""
+    hardware: requests.Hardware = ""
 
 
 async def board_page(asking: Asking) -> web.Response:
     """The leaderboard of a task, and who brought it there."""
     query = asking.parameters(BoardOf)
     try:
-        top = await asking.ask(questions.top, TopOf(task=query.task, limit=BOARD_ROWS))
+        top = await asking.ask(questions.top, requests.TopOf(task=query.task, limit=BOARD_ROWS))
     except NotFound:
         if query.task:
             raise
@@ -74,10 +51,10 @@ async def board_page(asking: Asking) -> web.Response:
     hardware = query.hardware or await _own_hardware(asking, top)
     chosen = "" if hardware in (COMPARED, top.hardware) else hardware
     board, rows = await _on_hardware(asking, top, chosen) if chosen else (top, await _rows(asking, top))
-    credit = await asking.ask(questions.credit, OfTaskAndParticipant(task=top.task.digest))
+    credit = await asking.ask(questions.credit, requests.OfTaskAndParticipant(task=top.task.digest))
     voters, me = await asking.ask(Node.voters), asking.status().participant.key
     devices = await _devices(asking, top)
-    values = board_content(board, rows, credit, voters, me=me, devices=devices, hardware=chosen)
+    values = run_pages.board_content(board, rows, credit, voters, me=me, devices=devices, hardware=chosen)
     return await asking.render("board.html", "board", **values)
 
 
@@ -85,13 +62,13 @@ async def _own_hardware(asking: Asking, top: TopAnswer) -> str:
     """The hardware of this participant's newest run, where numbers of one kind alone are compared."""
     if not top.hardware:
         return ""
-    newest = await asking.ask(questions.runs, RunsOf(task=top.task.digest, by="me", size=1))
+    newest = await asking.ask(questions.runs, requests.RunsOf(task=top.task.digest, by="me", size=1))
     return newest.runs[0].device if newest.runs else ""
 
 
 async def _devices(asking: Asking, top: TopAnswer) -> list[str]:
     """The kinds of hardware that runs of the task state."""
-    runners = (await asking.ask(questions.runners, OfTask(task=top.task.digest))).runners
+    runners = (await asking.ask(questions.runners, requests.OfTask(task=top.task.digest))).runners
     return sorted({device for runner in runners for device in runner.devices if device})
 
 
@@ -109,21 +86,23 @@ async def _on_hardware(asking: Asking, top: TopAnswer, hardware: str) -> tuple[T
 async def _rows(asking: Asking, top: TopAnswer, *, hardware: str = "", state: str = "") -> dict[str, RunRow]:
     """The best runs of a board by id, with what they changed."""
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
-    request = RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=BOARD_ROWS)
+    request = requests.RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=BOARD_ROWS)
     return {row.id: row for row in (await asking.ask(questions.runs, request)).runs}
 
 
 async def run_page(asking: Asking) -> web.Response:
     """The page of a run. What has to come from other nodes is loaded by the page itself."""
-    answer = await asking.ask(questions.run, asking.parameters(OneRecord))
+    answer = await asking.ask(questions.run, asking.parameters(requests.OneRecord))
     assert answer.run is not None  # else the operation refuses it
     run = answer.run.run
     asking.about_task(run.task)
-    context = await asking.ask_or_none(questions.run_context, OneRecord(id=answer.record.id))  # None: it was withdrawn
-    compared = await asking.ask_or_none(questions.effects, OfTask(task=run.task))
-    parent = await asking.ask_or_none(questions.run, OneRecord(id=run.parent)) if run.parent else None
+    context = await asking.ask_or_none(
+        questions.run_context, requests.OneRecord(id=answer.record.id)
+    )  # None: it was withdrawn
+    compared = await asking.ask_or_none(questions.effects, requests.OfTask(task=run.task))
+    parent = await asking.ask_or_none(questions.run, requests.OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
-    values = run_content(
+    values = run_pages.run_content(
         answer, context=context, effects=compared, parent=parent, task=task, me=asking.status().participant.key
     )
     made_of = await components.components_of(asking, answer)
@@ -132,15 +111,15 @@ async def run_page(asking: Asking) -> web.Response:
 
 async def run_diff_page(asking: Asking) -> web.Response:
     """What a run changed against its parent. The two programs may have to come from other nodes."""
-    view = await asking.ask(questions.run, asking.parameters(OneRecord))
+    view = await asking.ask(questions.run, asking.parameters(requests.OneRecord))
     assert view.run is not None
     asking.about_task(view.run.run.task)
     try:
         parent = view.run.run.parent
         if parent is None:
             raise NotFound("It has no parent: its program is the task’s baseline.")
-        answer = await asking.ask(questions.diff, Difference(old=parent, new=view.run.id))
-        program = await asking.in_thread(lambda: changed_program(answer.diff))
+        answer = await asking.ask(questions.diff, requests.Difference(old=parent, new=view.run.id))
+        program = await asking.in_thread(lambda: run_pages.changed_program(answer.diff))
     except AutoresearchError as error:
         return await _part(asking, "run_diff.html", view.run, sentence=str(error), hint=error.hint)
     return await _part(asking, "run_diff.html", view.run, program=program, sentence="", hint="")
@@ -148,12 +127,12 @@ async def run_diff_page(asking: Asking) -> web.Response:
 
 async def run_log_page(asking: Asking) -> web.Response:
     """The end of what a run printed. It may have to come from another node."""
-    answer = await asking.ask(questions.run, asking.parameters(OneRecord))
+    answer = await asking.ask(questions.run, asking.parameters(requests.OneRecord))
     assert answer.run is not None
     asking.about_task(answer.run.run.task)
     try:
-        text = await asking.ask(questions.training_log, OneRecord(id=answer.run.id))
-        tail = await asking.in_thread(lambda: log_tail(text))
+        text = await asking.ask(questions.training_log, requests.OneRecord(id=answer.run.id))
+        tail = await asking.in_thread(lambda: run_pages.log_tail(text))
     except AutoresearchError as error:
         return await _part(asking, "run_log.html", answer.run, sentence=str(error), hint=error.hint)
     return await _part(asking, "run_log.html", answer.run, tail=tail, sentence="", hint="")
@@ -163,7 +142,7 @@ async def _part(asking: Asking, template: str, of: RunView, **values: object) ->
     return await asking.render_part(template, "run", of=of.id, **values)
 
 
-class Comparison(OfTask, frozen=True, kw_only=True):
+class Comparison(requests.OfTask, frozen=True, kw_only=True):
     """Which runs, by their ids with commas between them."""
 
     runs: Annotated[str, msgspec.Meta(max_length=1024)] = ""
@@ -171,38 +150,38 @@ class Comparison(OfTask, frozen=True, kw_only=True):
 
 async def compare_page(asking: Asking) -> web.Response:
     """Runs beside each other; the first is what the others are held against."""
-    named = list(dict.fromkeys(filter(None, asking.parameters(Comparison).runs.split(","))))[:MOST_COMPARED]
-    compared: list[Compared] = []
+    named = list(dict.fromkeys(filter(None, asking.parameters(Comparison).runs.split(","))))[: run_pages.MOST_COMPARED]
+    compared: list[run_pages.Compared] = []
     for name in named:
-        answer = await asking.ask(questions.run, OneRecord(id=name))
+        answer = await asking.ask(questions.run, requests.OneRecord(id=name))
         assert answer.run is not None
         asking.about_task(answer.run.run.task)
-        context = await asking.ask(questions.run_context, OneRecord(id=answer.record.id))
-        run = Compared(context.row, answer.run.run)
+        context = await asking.ask(questions.run_context, requests.OneRecord(id=answer.record.id))
+        run = run_pages.Compared(context.row, answer.run.run)
         if compared:
             try:
-                difference = Difference(old=compared[0].row.id, new=context.row.id)
+                difference = requests.Difference(old=compared[0].row.id, new=context.row.id)
                 run = run._replace(diff=await asking.ask(questions.diff, difference))
             except AutoresearchError as error:
                 run = run._replace(sentence=str(error))
         compared.append(run)
-    content = comparison_content(compared, await asking.task_status()) if compared else {"compared": []}
-    return await asking.render("compare.html", "compare", most=MOST_COMPARED, **content)
+    content = run_pages.comparison_content(compared, await asking.task_status()) if compared else {"compared": []}
+    return await asking.render("compare.html", "compare", most=run_pages.MOST_COMPARED, **content)
 
 
 BEST = "@"
 
 
-class LineageOf(OfTask, frozen=True, kw_only=True):
+class LineageOf(requests.OfTask, frozen=True, kw_only=True):
     """Of which run."""
 
-    of: Reference = BEST
+    of: requests.Reference = BEST
 
 
-class BranchesOf(OfTask, frozen=True, kw_only=True):
+class BranchesOf(requests.OfTask, frozen=True, kw_only=True):
     """The child runs of which run, without the one that its lineage goes on with."""
 
-    of: Reference
+    of: requests.Reference
     but: str = ""
 
 
@@ -210,25 +189,25 @@ async def lineage_page(asking: Asking) -> web.Response:
     """The steps from the baseline to a run; without a name to the best one."""
     query = asking.parameters(LineageOf)
     try:
-        path = await asking.ask(questions.path, PathOf(id=query.of, task=query.task))
+        path = await asking.ask(questions.path, requests.PathOf(id=query.of, task=query.task))
     except NotFound:
         if query.of != BEST:
             raise
         return await asking.render("lineage.html", "lineage", of="")
     asking.about_task(path.task.digest)
-    return await asking.render("lineage.html", "lineage", **lineage_content(path))
+    return await asking.render("lineage.html", "lineage", **run_pages.lineage_content(path))
 
 
 async def branches_page(asking: Asking) -> web.Response:
     """The other child runs of a step, the best first."""
     query = asking.parameters(BranchesOf)
-    context = await asking.ask(questions.run_context, OneRecord(id=query.of, task=query.task))
+    context = await asking.ask(questions.run_context, requests.OneRecord(id=query.of, task=query.task))
     children = [child for child in context.children if not query.but or short_id(parse_id(child.id)) != query.but]
     total = context.all_children.total - (len(context.children) - len(children))
     return await asking.render_part("branches.html", "lineage", of=context.row.id, children=children, total=total)
 
 
-class QuestionTo(OfTask, frozen=True, kw_only=True):
+class QuestionTo(requests.OfTask, frozen=True, kw_only=True):
     """What the notes and runs of a task are asked."""
 
     ask: Annotated[str, msgspec.Meta(max_length=QUESTION_CHARACTERS)] = ""
@@ -242,21 +221,23 @@ async def notes_page(asking: Asking) -> web.Response:
     """The hypotheses of a task by what became of them, the other notes, and what the log says to a question."""
     query = asking.parameters(QuestionTo)
     hypotheses = await asking.ask_or_none(
-        questions.notes, NotesOf(task=query.task, topic="hypothesis", limit=NOTES_SHOWN)
+        questions.notes, requests.NotesOf(task=query.task, topic="hypothesis", limit=NOTES_SHOWN)
     )
-    insights = await asking.ask_or_none(questions.notes, NotesOf(task=query.task, topic="insight", limit=NOTES_SHOWN))
+    insights = await asking.ask_or_none(
+        questions.notes, requests.NotesOf(task=query.task, topic="insight", limit=NOTES_SHOWN)
+    )
     reply, sentence = None, ""
     if query.ask.strip() and hypotheses:
         try:
             # A page that anybody may open asks no model.
-            question = AskRequest(question=query.ask, task=query.task or "", model=False)
+            question = requests.AskRequest(question=query.ask, task=query.task or "", model=False)
             reply = await asking.ask(Node.ask, question)
         except AutoresearchError as error:
             sentence = str(error)
     return await asking.render(
         "notes.html",
         "notes",
-        since=await asking.ask_or_none(questions.since, SinceOf(task=query.task)),
+        since=await asking.ask_or_none(questions.since, requests.SinceOf(task=query.task)),
         hypotheses=hypotheses.notes if hypotheses else [],
         insights=insights.notes if insights else [],
         question=query.ask,

@@ -13,60 +13,9 @@ import msgspec
 from autoresearch.ask.node import RunInHand
 from autoresearch.text import duration, percent
 from autoresearch.words import OWNER_REASONS, PASSING_REASONS, WHY_SENTENCES, WORK_RULES, Why, WorkKind, WorkState
+from autoresearch_daemon.service import effects as effect
+from autoresearch_daemon.service import inputs
 from autoresearch_daemon.service.agenda import Order
-from autoresearch_daemon.service.effects import (
-    Announce,
-    Approve,
-    Assign,
-    Cancel,
-    CloseAbandoned,
-    Decline,
-    Effect,
-    LeaveToOther,
-    Overtake,
-    RecordWaiting,
-    Save,
-    ServiceStatus,
-    Tell,
-    Verify,
-    WantWorkers,
-    WithdrawClaim,
-    WorkerNow,
-    WorkerState,
-)
-from autoresearch_daemon.service.inputs import (
-    Assignment,
-    Blocked,
-    Dropped,
-    Failed,
-    FinishAsked,
-    Finished,
-    Input,
-    JobReady,
-    Located,
-    MachineChanged,
-    OrderCancelled,
-    Outrun,
-    PauseAsked,
-    Progressed,
-    Proposed,
-    ResumeAsked,
-    RunAsked,
-    RunDropped,
-    Sent,
-    Settled,
-    ShareChanged,
-    StopAsked,
-    TakenOver,
-    Tick,
-    Unworkable,
-    VerificationsChanged,
-    WorkAsked,
-    WorkerLeaves,
-    WorkerLost,
-    WorkerReady,
-    WorkerStage,
-)
 from autoresearch_daemon.service.queue import FIRST_WAIT_MS, WorkQueue
 
 # A worker that proposes duplicates this often gives its assignment back instead of trying again.
@@ -98,7 +47,7 @@ class NodeService:
     stopping: bool = False
     finishing: bool = False
     ended: Why = Why.NOT_ASKED
-    workers: dict[str, WorkerState] = field(default_factory=dict)
+    workers: dict[str, effect.WorkerState] = field(default_factory=dict)
     blocks: dict[Why, str] = field(default_factory=dict)
     stops: set[Why] = field(default_factory=set)
     retry_ms: int = 0
@@ -107,10 +56,10 @@ class NodeService:
 
     # --- what is ---
 
-    def status(self, now_ms: int = 0) -> ServiceStatus:
+    def status(self, now_ms: int = 0) -> effect.ServiceStatus:
         """What is, as a value that stays as it is."""
         state, why, reason = self._state()
-        return ServiceStatus(
+        return effect.ServiceStatus(
             state=state,
             why=why,
             reason=reason,
@@ -119,7 +68,8 @@ class NodeService:
             front=self.queue.front,
             workers_wanted=self.workers_wanted,
             workers=tuple(
-                WorkerNow(name, w.device, w.why, w.run, w.assignment, w.key) for name, w in sorted(self.workers.items())
+                effect.WorkerNow(name, w.device, w.why, w.run, w.assignment, w.key)
+                for name, w in sorted(self.workers.items())
             ),
             queue=tuple(self.queue.by_turn),
             held=dict(self.queue.held),
@@ -161,11 +111,11 @@ class NodeService:
         return Why.ASKED if self.queue.front.kind is WorkKind.SEARCH else Why.ASKED_FOR_TIME
 
     @property
-    def _in_hand(self) -> list[WorkerState]:
+    def _in_hand(self) -> list[effect.WorkerState]:
         return [w for w in self.workers.values() if w.assignment]
 
     @property
-    def _assignments(self) -> list[Assignment]:
+    def _assignments(self) -> list[inputs.Assignment]:
         return [w.assignment for w in self.workers.values() if w.assignment]
 
     @property
@@ -175,7 +125,7 @@ class NodeService:
 
     # --- what happens ---
 
-    def handle(self, event: Input, now_ms: int) -> list[Effect]:
+    def handle(self, event: inputs.Input, now_ms: int) -> list[effect.Effect]:
         """Take one event in; return what must be done, in order."""
         before = self._state()[:2]
         effects = self._apply(event, now_ms)
@@ -184,46 +134,48 @@ class NodeService:
         after = self._state()[:2]
         if after != before:
             self.since_ms = now_ms
-            effects.append(Tell("state", after[0].value))
+            effects.append(effect.Tell("state", after[0].value))
         return effects
 
-    def _apply(self, event: Input, now_ms: int) -> list[Effect]:
+    def _apply(self, event: inputs.Input, now_ms: int) -> list[effect.Effect]:
         match event:
-            case WorkAsked() | OrderCancelled() | ShareChanged() | FinishAsked():
+            case inputs.WorkAsked() | inputs.OrderCancelled() | inputs.ShareChanged() | inputs.FinishAsked():
                 return self._order(event, now_ms)
-            case PauseAsked(until_ms):
+            case inputs.PauseAsked(until_ms):
                 self.queue.agenda = replace(self.queue.agenda, paused=True, paused_until_ms=until_ms)
-                return [Save(), *self._cancel_all()]
-            case ResumeAsked():
+                return [effect.Save(), *self._cancel_all()]
+            case inputs.ResumeAsked():
                 self.queue.held.clear()
                 self.queue.waits_ms.clear()
                 self.queue.failures.clear()
                 self.queue.agenda = replace(self.queue.agenda, paused=False, paused_until_ms=None)
-                return [Save()]
-            case StopAsked():
+                return [effect.Save()]
+            case inputs.StopAsked():
                 self.stopping = True
                 return self._cancel_all(here_only=True)
-            case RunAsked() | RunDropped():
+            case inputs.RunAsked() | inputs.RunDropped():
                 return self._queue(event)
-            case Sent() | TakenOver() | Located():
+            case inputs.Sent() | inputs.TakenOver() | inputs.Located():
                 return self._elsewhere(event, now_ms)
-            case Blocked():
+            case inputs.Blocked():
                 return self._block(event, now_ms)
-            case JobReady(name):
+            case inputs.JobReady(name):
                 self.queue.job = event if name is not None else None
                 self.queue.look_until_ms = None
                 return []
-            case MachineChanged():
+            case inputs.MachineChanged():
                 self.queue.release(lambda held: held.retry_ms - held.wait_ms <= now_ms - FIRST_WAIT_MS)
                 return []
-            case VerificationsChanged() | Tick():
+            case inputs.VerificationsChanged() | inputs.Tick():
                 return [self._verify(), *self._retry(now_ms)]
             case _:
                 return self._worker_event(event, now_ms)
 
-    def _order(self, event: WorkAsked | OrderCancelled | ShareChanged | FinishAsked, now_ms: int) -> list[Effect]:
+    def _order(
+        self, event: inputs.WorkAsked | inputs.OrderCancelled | inputs.ShareChanged | inputs.FinishAsked, now_ms: int
+    ) -> list[effect.Effect]:
         match event:
-            case WorkAsked(order, instead):
+            case inputs.WorkAsked(order, instead):
                 before = self.queue.agenda.orders
                 self.queue.agenda = self.queue.agenda.with_order(order, instead=instead)
                 self.finishing = False
@@ -231,22 +183,22 @@ class NodeService:
                 ended = (
                     [each.number for each in before if self.queue.agenda.find(each.number) is None] if instead else []
                 )
-                return [Save(), *self._cancel_orders(ended), *self._look_first(now_ms)]
-            case OrderCancelled(number):
+                return [effect.Save(), *self._cancel_orders(ended), *self._look_first(now_ms)]
+            case inputs.OrderCancelled(number):
                 self.queue.agenda = self.queue.agenda.without(number)
                 self.ended = self.ended if self.queue.agenda.orders else Why.NOT_ASKED
-                return [Save(), *self._cancel_orders([number])]
-            case ShareChanged(workers, share):
+                return [effect.Save(), *self._cancel_orders([number])]
+            case inputs.ShareChanged(workers, share):
                 self.workers_wanted = workers
                 if share is not None:
                     orders = tuple(replace(order, verify_share=share) for order in self.queue.agenda.orders)
                     self.queue.agenda = replace(self.queue.agenda, orders=orders)
-                return [Save(), *([] if self.queue.job else [self._verify()])]
-            case FinishAsked():
+                return [effect.Save(), *([] if self.queue.job else [self._verify()])]
+            case inputs.FinishAsked():
                 self.queue.agenda = replace(self.queue.agenda, orders=())
                 return self._ended(Why.NOT_ASKED)
 
-    def _block(self, event: Blocked, now_ms: int) -> list[Effect]:
+    def _block(self, event: inputs.Blocked, now_ms: int) -> list[effect.Effect]:
         was_stopped = bool(self.stops)
         self.stops.discard(event.why)
         if event.sentence is None:
@@ -261,46 +213,46 @@ class NodeService:
             return [] if was_stopped else self._cancel_all(here_only=True)
         return []
 
-    def _queue(self, event: RunAsked | RunDropped) -> list[Effect]:
-        if isinstance(event, RunAsked):
+    def _queue(self, event: inputs.RunAsked | inputs.RunDropped) -> list[effect.Effect]:
+        if isinstance(event, inputs.RunAsked):
             self.queue.proposals.append(event.assignment)
             return []
         self.queue.drop_proposal(event.name)
         workers = ((name, worker.assignment) for name, worker in self.workers.items())
-        return [Cancel(name, of.name) for name, of in workers if of and of.is_proposal and of.name == event.name]
+        return [effect.Cancel(name, of.name) for name, of in workers if of and of.is_proposal and of.name == event.name]
 
     def is_in_hand(self, proposal: str) -> bool:
         """Whether a worker has what a person proposed under this name."""
         assignments = (worker.assignment for worker in self.workers.values() if worker.assignment)
         return any(each.is_proposal and each.name == proposal for each in assignments)
 
-    def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
+    def _worker_event(self, event: inputs.Input, now_ms: int) -> list[effect.Effect]:
         match event:
-            case WorkerReady(name, device):
-                self.workers[name] = WorkerState(device=device, ready=True, why=Why.NOT_ASKED)
-            case WorkerStage(name, why):
+            case inputs.WorkerReady(name, device):
+                self.workers[name] = effect.WorkerState(device=device, ready=True, why=Why.NOT_ASKED)
+            case inputs.WorkerStage(name, why):
                 self._worker(name).why = why
-            case Proposed(name):
+            case inputs.Proposed(name):
                 return self._proposed(event, self._worker(name), now_ms)
-            case Settled(name, key):
+            case inputs.Settled(name, key):
                 return self._settled(name, key, now_ms)
-            case Outrun(key):
+            case inputs.Outrun(key):
                 return self._give_way(key, now_ms)
-            case Progressed(name, fraction, step, loss):
+            case inputs.Progressed(name, fraction, step, loss):
                 worker = self._worker(name)
                 if worker.run:
                     worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
-            case Dropped(name):
+            case inputs.Dropped(name):
                 return self._dropped(name, now_ms)
-            case Finished():
+            case inputs.Finished():
                 return self._finished(event, now_ms)
-            case Failed() | Unworkable():
+            case inputs.Failed() | inputs.Unworkable():
                 return self._failed(event, now_ms)
-            case WorkerLeaves() | WorkerLost():
+            case inputs.WorkerLeaves() | inputs.WorkerLost():
                 return self._going(event, now_ms)
         return []
 
-    def _dropped(self, name: str, now_ms: int) -> list[Effect]:
+    def _dropped(self, name: str, now_ms: int) -> list[effect.Effect]:
         """A worker gave back what it had not begun."""
         worker = self._worker(name)
         assignment = worker.assignment
@@ -313,38 +265,38 @@ class NodeService:
             self.queue.do_again(assignment)
         claimed = assignment.name if assignment and worker.key else None
         self._free(name, now_ms)
-        return [WithdrawClaim(claimed)] if claimed else []
+        return [effect.WithdrawClaim(claimed)] if claimed else []
 
-    def _elsewhere(self, event: Sent | TakenOver | Located, now_ms: int) -> list[Effect]:
+    def _elsewhere(self, event: inputs.Sent | inputs.TakenOver | inputs.Located, now_ms: int) -> list[effect.Effect]:
         """A run goes on at a place of its own, which is gone with it."""
         match event:
-            case Sent(name):
+            case inputs.Sent(name):
                 worker = self._worker(name)
                 if worker.assignment:
                     moved = replace(worker, device="", ready=False, why=Why.QUEUED, leaving=False, elsewhere=True)
                     self.workers[worker.assignment.name] = moved
                     worker.assignment = None  # its time counts where it goes on
                     self._free(name, now_ms)
-            case TakenOver(name, run, key, number):
+            case inputs.TakenOver(name, run, key, number):
                 order = self.queue.agenda.find(number)
                 kind = order.kind if order else WorkKind.SEARCH if number else WorkKind.PERSON
-                assignment = Assignment(name, order.task if order else "", kind, order=number)
-                self.workers[name] = WorkerState(
+                assignment = inputs.Assignment(name, order.task if order else "", kind, order=number)
+                self.workers[name] = effect.WorkerState(
                     assignment=assignment, run=run, key=key, why=Why.QUEUED, elsewhere=True, since_ms=now_ms
                 )
-            case Located(name, device, why):
+            case inputs.Located(name, device, why):
                 if place := self.workers.get(name):
                     place.device, place.why = device, why
         return []
 
-    def _failed(self, event: Failed | Unworkable, now_ms: int) -> list[Effect]:
+    def _failed(self, event: inputs.Failed | inputs.Unworkable, now_ms: int) -> list[effect.Effect]:
         """What could not be begun: an order is passed over for a while, and a proposal that this machine can't run."""
         assignment = self._worker(event.worker).assignment
-        if isinstance(event, Unworkable):
+        if isinstance(event, inputs.Unworkable):
             if assignment is None:
                 return []
             self.queue.hold(assignment, Why.TASK_BROKEN, event.sentence, now_ms)
-            return [Cancel(event.worker, assignment.name), Tell("worker", event.sentence)]
+            return [effect.Cancel(event.worker, assignment.name), effect.Tell("worker", event.sentence)]
         self._free(event.worker, now_ms)
         if assignment and assignment.is_search:
             why = Why.CANNOT_RUN_HERE if event.cannot_run_here else Why.TASK_BROKEN
@@ -352,10 +304,10 @@ class NodeService:
         elif assignment and assignment.is_proposal and event.cannot_run_here:
             self.queue.hold(assignment, Why.CANNOT_RUN_HERE, event.sentence, now_ms)
             self.queue.proposals.append(assignment)
-        return [Tell("worker", event.sentence)]
+        return [effect.Tell("worker", event.sentence)]
 
-    def _finished(self, event: Finished, now_ms: int) -> list[Effect]:
-        effects: list[Effect] = [Save()]
+    def _finished(self, event: inputs.Finished, now_ms: int) -> list[effect.Effect]:
+        effects: list[effect.Effect] = [effect.Save()]
         worker = self._worker(event.worker)
         worker.yielded &= not event.counted
         assignment = worker.assignment
@@ -375,9 +327,9 @@ class NodeService:
         self._free(event.worker, now_ms)
         return effects
 
-    def _going(self, event: WorkerLeaves | WorkerLost, now_ms: int) -> list[Effect]:
+    def _going(self, event: inputs.WorkerLeaves | inputs.WorkerLost, now_ms: int) -> list[effect.Effect]:
         """A worker goes, or is gone. What it was given after it was told to go it never heard: another one does it."""
-        if isinstance(event, WorkerLeaves):
+        if isinstance(event, inputs.WorkerLeaves):
             if event.worker in self.workers:
                 self.workers[event.worker].leaving = True
             return []
@@ -389,16 +341,16 @@ class NodeService:
         if lost.key is None:
             return []
         self.queue.note_failure(lost.assignment, now_ms)
-        return [(WithdrawClaim if lost.announced else CloseAbandoned)(lost.assignment.name)]
+        return [(effect.WithdrawClaim if lost.announced else effect.CloseAbandoned)(lost.assignment.name)]
 
     # --- parts ---
 
-    def _verify(self) -> Verify:
+    def _verify(self) -> effect.Verify:
         is_due = self.queue.agenda.orders and self.queue.front.verify_share > 0 and self.queue.job is None
         tasks = tuple(dict.fromkeys(order.task for order in self.queue.agenda.orders))
-        return Verify(tasks if is_due else None, self.queue.job.job if self.queue.job else None)
+        return effect.Verify(tasks if is_due else None, self.queue.job.job if self.queue.job else None)
 
-    def _look_first(self, now_ms: int) -> list[Effect]:
+    def _look_first(self, now_ms: int) -> list[effect.Effect]:
         """Let the next search wait until it is known whether there is something to verify.
 
         A verification at hand may be given out at once: whether it is still the next one is then no question.
@@ -406,15 +358,15 @@ class NodeService:
         self.queue.look_until_ms = now_ms + LOOK_MS
         return [] if self.queue.job else [self._verify()]
 
-    def _retry(self, now_ms: int) -> list[Effect]:
+    def _retry(self, now_ms: int) -> list[effect.Effect]:
         self.queue.release(lambda held: not held.retry_ms - held.wait_ms <= now_ms < held.retry_ms)
         if Why.CANNOT_RECORD not in self.blocks or now_ms < self.retry_ms:
             return []
         del self.blocks[Why.CANNOT_RECORD]
-        return [RecordWaiting()]
+        return [effect.RecordWaiting()]
 
-    def _worker(self, name: str) -> WorkerState:
-        return self.workers.setdefault(name, WorkerState())
+    def _worker(self, name: str) -> effect.WorkerState:
+        return self.workers.setdefault(name, effect.WorkerState())
 
     def _free(self, name: str, now_ms: int) -> None:
         """Take the assignment from a worker, and note what its time went to."""
@@ -429,30 +381,30 @@ class NodeService:
         if worker.elsewhere:
             del self.workers[name]
 
-    def _proposed(self, event: Proposed, worker: WorkerState, now_ms: int) -> list[Effect]:
+    def _proposed(self, event: inputs.Proposed, worker: effect.WorkerState, now_ms: int) -> list[effect.Effect]:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.queue.agenda.paused or self._is_refused or worker.assignment is None:
-            return [Cancel(name, assignment)]
+            return [effect.Cancel(name, assignment)]
         # What a person asks for by name is run whether others do it or not.
         elsewhere = event.taken and worker.assignment.gives_way
         taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
         if taken and worker.assignment.is_proposal:
             worker.left = True
-            return [LeaveToOther(assignment), Cancel(name, assignment)]
+            return [effect.LeaveToOther(assignment), effect.Cancel(name, assignment)]
         if taken and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.refused += 1
-            return [Decline(name, assignment)]
+            return [effect.Decline(name, assignment)]
         if taken:
-            return [Cancel(name, assignment)]
+            return [effect.Cancel(name, assignment)]
         if pressing := [kind for kind in self._pressing(now_ms) if kind < self.queue.rank(worker.assignment)]:
             return [self._overtaken(name, worker, pressing[0], now_ms)]
         worker.key = event.key
         if event.has_peers and worker.assignment.gives_way and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.announced = event.run
-            return [Announce(name, assignment, event.key, SETTLE_MS)]
+            return [effect.Announce(name, assignment, event.key, SETTLE_MS)]
         return self._approve(name, worker, event.run, assignment, now_ms)
 
-    def _settled(self, name: str, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
+    def _settled(self, name: str, key: tuple[bytes, bytes, int], now_ms: int) -> list[effect.Effect]:
         worker = self.workers.get(name)
         # What was stopped meanwhile is given back by the worker.
         if worker is None or worker.key != key or self.stopping or self.queue.agenda.paused or self.stops:
@@ -461,16 +413,18 @@ class NodeService:
             return []
         return self._approve(name, worker, worker.announced, worker.assignment.name, now_ms)
 
-    def _approve(self, name: str, worker: WorkerState, run: RunInHand, assignment: str, now_ms: int) -> list[Effect]:
+    def _approve(
+        self, name: str, worker: effect.WorkerState, run: RunInHand, assignment: str, now_ms: int
+    ) -> list[effect.Effect]:
         worker.run, worker.announced, worker.why = _changed(run, started_ms=now_ms), None, Why.RUNNING
-        return [Approve(name, assignment)]
+        return [effect.Approve(name, assignment)]
 
-    def _give_way(self, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
+    def _give_way(self, key: tuple[bytes, bytes, int], now_ms: int) -> list[effect.Effect]:
         """Leave a search to another node whose claim wins: what is announced, and a run that has just begun.
 
         Only so often in a row, or a liar could keep a worker idle. A shared proposal is left while it is announced.
         """
-        effects: list[Effect] = []
+        effects: list[effect.Effect] = []
         for name, worker in self.workers.items():
             if worker.key != key or worker.assignment is None or not worker.assignment.gives_way:
                 continue
@@ -478,58 +432,62 @@ class NodeService:
             if worker.assignment.shared:
                 if worker.announced:
                     worker.key, worker.announced, worker.left = None, None, True
-                    effects += [WithdrawClaim(assignment), LeaveToOther(assignment), Cancel(name, assignment)]
+                    effects += [
+                        effect.WithdrawClaim(assignment),
+                        effect.LeaveToOther(assignment),
+                        effect.Cancel(name, assignment),
+                    ]
             elif worker.announced:
                 worker.key = worker.announced = None
                 worker.refused += 1
-                effects += [WithdrawClaim(assignment), Decline(name, assignment)]
+                effects += [effect.WithdrawClaim(assignment), effect.Decline(name, assignment)]
             elif worker.run and not worker.yielded and now_ms - worker.run.started_ms < YIELD_MS:
                 worker.yielded = True
-                effects.append(Cancel(name, assignment))
+                effects.append(effect.Cancel(name, assignment))
         return effects
 
-    def _cancel_all(self, *, here_only: bool = False) -> list[Effect]:
+    def _cancel_all(self, *, here_only: bool = False) -> list[effect.Effect]:
         stopped = ((name, w) for name, w in self.workers.items() if not (here_only and w.elsewhere))
-        return [Cancel(name, w.assignment.name) for name, w in stopped if w.assignment]
+        return [effect.Cancel(name, w.assignment.name) for name, w in stopped if w.assignment]
 
-    def _cancel_orders(self, numbers: list[int]) -> list[Effect]:
+    def _cancel_orders(self, numbers: list[int]) -> list[effect.Effect]:
         """End the runs in hand of orders that nobody wants any more."""
         self.queue.drop_gone()
         workers = ((name, worker.assignment) for name, worker in self.workers.items())
-        return [Cancel(name, of.name) for name, of in workers if of and of.is_search and of.order in numbers]
+        return [effect.Cancel(name, of.name) for name, of in workers if of and of.is_search and of.order in numbers]
 
-    def _ended(self, why: Why) -> list[Effect]:
+    def _ended(self, why: Why) -> list[effect.Effect]:
         """Orders have ended; with the last one the runs in hand are the last."""
         self.queue.drop_gone()
         if not self.queue.agenda.orders:
             self.finishing, self.ended = True, why
-        return [Save()]
+        return [effect.Save()]
 
-    def _expire(self, now_ms: int) -> list[Effect]:
-        effects: list[Effect] = []
+    def _expire(self, now_ms: int) -> list[effect.Effect]:
+        effects: list[effect.Effect] = []
         if (
             self.queue.agenda.paused
             and self.queue.agenda.paused_until_ms is not None
             and now_ms >= self.queue.agenda.paused_until_ms
         ):
             self.queue.agenda = replace(self.queue.agenda, paused=False, paused_until_ms=None)
-            effects.append(Save())
+            effects.append(effect.Save())
         for order in self.queue.agenda.orders:
             why = Why.RUNS_DONE if order.runs_left == 0 else Why.TIME_OVER
             if order.runs_left == 0 or (order.until_ms is not None and now_ms >= order.until_ms):
                 self.queue.agenda = self.queue.agenda.without(order.number)
-                effects += [*self._ended(why), Tell("order_ended", _ending(order, why), order.number)]
+                effects += [*self._ended(why), effect.Tell("order_ended", _ending(order, why), order.number)]
         front = self.queue.front
         if front.for_ms is not None and front.until_ms is None and not self.queue.agenda.paused:
             self.queue.agenda = self.queue.agenda.with_changed(replace(front, until_ms=now_ms + front.for_ms))
-            effects.append(Save())
+            effects.append(effect.Save())
         if self.finishing and not self._in_hand:
             self.finishing = False
         return effects
 
     # --- what is done next ---
 
-    def _dispatch(self, now_ms: int) -> list[Effect]:
+    def _dispatch(self, now_ms: int) -> list[effect.Effect]:
         """Give idle workers something to do; ask for processes when there is work, let them go after."""
         for worker in self.workers.values():
             worker.why = Why.NOT_ASKED if worker.why in PASSING_REASONS else worker.why
@@ -551,7 +509,7 @@ class NodeService:
             worker.assignment, worker.since_ms = offer, now_ms
             worker.run = _changed(offer.run, started_ms=now_ms) if offer.run else None
             worker.why = Why.VERIFYING if offer.job else Why.PROPOSING
-            effects.append(Assign(name, offer, worker.run if offer.kind is WorkKind.VERIFICATION else None))
+            effects.append(effect.Assign(name, offer, worker.run if offer.kind is WorkKind.VERIFICATION else None))
         return effects + self._overtake(now_ms)
 
     def _needed(self, local_runs: int, now_ms: int) -> int:
@@ -576,9 +534,9 @@ class NodeService:
         coming += max(0, self.processes - len(local))
         return self.queue.waiting(self._assignments, self.workers_wanted, now_ms)[coming:]
 
-    def _overtake(self, now_ms: int) -> list[Effect]:
+    def _overtake(self, now_ms: int) -> list[effect.Effect]:
         """End runs of the search, those with the most left first, for what goes before them and waits."""
-        effects: list[Effect] = []
+        effects: list[effect.Effect] = []
         for kind in self._pressing(now_ms):
             left = {
                 name: self._left_ms(worker, now_ms)
@@ -592,7 +550,7 @@ class NodeService:
             effects.append(self._overtaken(name, self.workers[name], kind, now_ms))
         return effects
 
-    def _left_ms(self, worker: WorkerState, now_ms: int) -> int:
+    def _left_ms(self, worker: effect.WorkerState, now_ms: int) -> int:
         """How long a run goes on, as far as it shows that, or else as the last one on its task did."""
         assert worker.run is not None
         if (left_ms := worker.run.time_left_ms(now_ms)) is not None:
@@ -603,19 +561,19 @@ class NodeService:
             return expected_ms - elapsed_ms
         return OVERTAKE_MS + 1 if elapsed_ms >= GLIMPSE_MS else 0
 
-    def _overtaken(self, name: str, worker: WorkerState, kind: WorkKind, now_ms: int) -> Overtake:
+    def _overtaken(self, name: str, worker: effect.WorkerState, kind: WorkKind, now_ms: int) -> effect.Overtake:
         assert worker.assignment is not None
         worker.overtaken = True
         run = worker.run
         done = f"stopped at {percent(run.fraction)} after {duration(run.elapsed_ms(now_ms))}" if run else "not begun"
         later = "it is run later" if self.queue.agenda.find(worker.assignment.order) else "nobody waits for it any more"
-        return Overtake(name, worker.assignment.name, f"{done}: {WORK_RULES[kind].sentence} goes first; {later}")
+        return effect.Overtake(name, worker.assignment.name, f"{done}: {WORK_RULES[kind].sentence} goes first; {later}")
 
-    def _want(self, count: int) -> list[Effect]:
+    def _want(self, count: int) -> list[effect.Effect]:
         if count == self.processes:
             return []
         self.processes = count
-        return [WantWorkers(count)]
+        return [effect.WantWorkers(count)]
 
 
 def _ending(order: Order, why: Why) -> str:

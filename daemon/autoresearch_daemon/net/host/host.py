@@ -28,33 +28,14 @@ from multiaddr import Multiaddr
 from autoresearch.record.record import Record, admit
 from autoresearch.trust.attestation import MESSAGE_BYTES_MAX
 from autoresearch.trust.manifest_file import MANIFEST_BYTES_MAX
-from autoresearch_daemon.net.host import serving
+from autoresearch_daemon.net import model
+from autoresearch_daemon.net.host import guards, serving
 from autoresearch_daemon.net.host.dialling import Dialler, Unreachable
 from autoresearch_daemon.net.host.finding import announce_and_listen
 from autoresearch_daemon.net.host.gossip import GossipVerdict, RecordPubsub, Router
-from autoresearch_daemon.net.host.guards import (
-    GuardedYamux,
-    InboundGate,
-    choose_port,
-    dial_nobody,
-    expand,
-    guard_streams,
-    is_peer_id,
-    quietly,
-)
 from autoresearch_daemon.net.host.serving import HostHandlers, Serving
 from autoresearch_daemon.net.host.streams import FrameStream, Meters, StreamBroken
 from autoresearch_daemon.net.host.watching import ConnectionWatch, Relaying, is_public
-from autoresearch_daemon.net.model import (
-    GREETING_BYTES_MAX,
-    AddressBook,
-    Figures,
-    HostOptions,
-    PeerInfo,
-    Topic,
-    load_book,
-    proven_device,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -71,35 +52,35 @@ class Host:
 
     def __init__(
         self,
-        options: HostOptions,
+        options: model.HostOptions,
         handlers: HostHandlers,
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.options = options
-        self.book: AddressBook = load_book(options.book_file)
+        self.book: model.AddressBook = model.load_book(options.book_file)
         self._handlers = handlers
         self._now_ms = now_ms
         self._keys = host_key(options)
         self.peer = str(ID.from_pubkey(self._keys.public_key))
-        self.listen = [choose_port(address, self.book.port) for address in options.listen]
+        self.listen = [guards.choose_port(address, self.book.port) for address in options.listen]
         self._host = new_host(
             key_pair=self._keys,
             listen_addrs=[Multiaddr(address) for address in self.listen],
             # Stock, plaintext is offered too, and whoever speaks it may claim to be any peer.
             sec_opt={NOISE_PROTOCOL_ID: NoiseTransport(self._keys, create_noise_key_pair().private_key)},
-            muxer_opt={TProtocol(YAMUX_PROTOCOL_ID): GuardedYamux},
+            muxer_opt={TProtocol(YAMUX_PROTOCOL_ID): guards.GuardedYamux},
             connection_config=connection_config(options),
             disable_identify_address_discovery=True,
-            addrs_factory=lambda addresses: expand(list(addresses)),
+            addrs_factory=lambda addresses: guards.expand(list(addresses)),
         )
         swarm = self._host.get_network()
         assert isinstance(swarm, Swarm)
         swarm.set_resource_manager(None)  # its circuit breaker lets strangers close the door for a minute; caps below
-        dial_nobody(swarm)
+        guards.dial_nobody(swarm)
         self.meters = Meters(swarm, now_ms, options.day_bytes, self.book)
-        self.gate = InboundGate(swarm, options.connections_per_address)
-        guard_streams(self._host, self._admit_stream)
+        self.gate = guards.InboundGate(swarm, options.connections_per_address)
+        guards.guard_streams(self._host, self._admit_stream)
         self.watch = ConnectionWatch(swarm, self.book, self.meters, now_ms, handlers.on_change, self._new_peer)
         swarm.register_notifee(self.watch)
         self._router = Router()
@@ -177,8 +158,8 @@ class Host:
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
                 for connection in self._host.get_network().get_connections():
-                    nursery.start_soon(quietly, connection.close)
-            await quietly(self._host.close)
+                    nursery.start_soon(guards.quietly, connection.close)
+            await guards.quietly(self._host.close)
 
     # --- what is asked of it ---
 
@@ -189,11 +170,11 @@ class Host:
         except OSError:  # libp2p asks the closed socket
             return []
 
-    def peers(self) -> list[PeerInfo]:
+    def peers(self) -> list[model.PeerInfo]:
         """Connected peers first, then those of the book."""
         return self.watch.peers()
 
-    def figures(self) -> Figures:
+    def figures(self) -> model.Figures:
         """The counters."""
         return self.meters.figures(
             records_heard=self.records_heard,
@@ -223,14 +204,14 @@ class Host:
 
     def block(self, peer: str, *, blocked: bool) -> None:
         """Refuse a peer from now on, or no longer. Raises HostRefused when that is no peer id."""
-        if not is_peer_id(peer):
+        if not guards.is_peer_id(peer):
             raise HostRefused(f"{peer} is no peer id")
         self.watch.block(peer, blocked=blocked)
         self.dialler.save()
 
     def shut_out(self, peer: str, reason: str) -> None:
         """Close a peer's connections and refuse it for ten minutes. Raises HostRefused when that is no peer id."""
-        if not is_peer_id(peer):
+        if not guards.is_peer_id(peer):
             raise HostRefused(f"{peer} is no peer id")
         self.watch.shut_out(peer, reason)
 
@@ -260,7 +241,7 @@ class Host:
             await stream.close()
         return manifest
 
-    async def ask(self, peer: str, topic: Topic, question: bytes) -> bytes:
+    async def ask(self, peer: str, topic: model.Topic, question: bytes) -> bytes:
         """What a connected peer replies about something. Raises Unreachable, StreamBroken, TooSlowError."""
         with trio.fail_after(serving.QUESTION_SECONDS):
             stream = await self._open(peer, serving.QUESTIONS[topic], MESSAGE_BYTES_MAX)
@@ -304,13 +285,13 @@ class Host:
         """Learn what a peer says of itself."""
         try:
             with trio.fail_after(serving.PEERS_SECONDS):
-                stream = await self._open(peer, serving.HELLO, GREETING_BYTES_MAX)
+                stream = await self._open(peer, serving.HELLO, model.GREETING_BYTES_MAX)
                 greeting = await serving.ask_greeting(stream)
                 await stream.close()
         except (Unreachable, StreamBroken, trio.TooSlowError) as error:
             logger.debug("greeting %s: %s", peer, error)
             return
-        self.watch.greeted(peer, greeting, proven_device(greeting, self.options.network.id, peer))
+        self.watch.greeted(peer, greeting, model.proven_device(greeting, self.options.network.id, peer))
 
     async def _exchange(self, peer: str) -> None:
         """Learn the addresses that a peer knows."""
@@ -346,7 +327,7 @@ class Host:
             self.records_dropped += 1
 
 
-def host_key(options: HostOptions) -> KeyPair:
+def host_key(options: model.HostOptions) -> KeyPair:
     """The host's key pair, made once and kept where only this user reads."""
     if not options.key_file.exists():
         options.key_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -356,7 +337,7 @@ def host_key(options: HostOptions) -> KeyPair:
     return load_identity(options.key_file)
 
 
-def connection_config(options: HostOptions) -> ConnectionConfig:
+def connection_config(options: model.HostOptions) -> ConnectionConfig:
     """Caps and health checks; libp2p dials nobody by itself."""
     return ConnectionConfig(
         max_connections=options.connections_max,

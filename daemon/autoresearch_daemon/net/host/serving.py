@@ -18,25 +18,16 @@ from libp2p.abc import INetStream
 
 from autoresearch.trust.attestation import MESSAGE_BYTES_MAX
 from autoresearch.trust.manifest import is_loopback
+from autoresearch_daemon.net import model
 from autoresearch_daemon.net.host.streams import WRITE_BYTES, FrameStream, Meters, StreamBroken
 from autoresearch_daemon.net.host.watching import ConnectionWatch, Relaying, circuit
-from autoresearch_daemon.net.model import (
-    ADDRESS_BYTES_MAX,
-    BLOB_PART_BYTES_MAX,
-    AddressBook,
-    Greeting,
-    HostOptions,
-    Topic,
-    decode_greeting,
-    encode_greeting,
-)
 
 SYNC = "/autoresearch/sync/1"
 BLOB = "/autoresearch/blob/1"
 PEERS = "/autoresearch/peers/1"
 NETWORK = "/autoresearch/network/1"
 HELLO = "/autoresearch/hello/1"
-QUESTIONS: dict[Topic, str] = {"attest": "/autoresearch/attest/1", "services": "/autoresearch/services/1"}
+QUESTIONS: dict[model.Topic, str] = {"attest": "/autoresearch/attest/1", "services": "/autoresearch/services/1"}
 
 # A blob request: the blob's name, the first byte, how many bytes; big-endian.
 BLOB_REQUEST_END = struct.Struct(">QI")
@@ -111,7 +102,7 @@ class BlobServer:
             await stream.send(bytes([BlobStatus.BUSY]))
             return
         data = None
-        if 0 < length <= BLOB_PART_BYTES_MAX:
+        if 0 < length <= model.BLOB_PART_BYTES_MAX:
             data = await self._source(stream.peer, name, offset, length)
         if data is None:
             await stream.send(bytes([BlobStatus.NOT_HERE]))
@@ -155,15 +146,15 @@ async def ask_peers(stream: FrameStream) -> list[str]:
     """The multiaddrs that a peer knows. Raises StreamBroken."""
     addresses: list[str] = []
     while len(addresses) < PEERS_MAX and (frame := await stream.receive()) is not None:
-        if len(frame) > ADDRESS_BYTES_MAX:
+        if len(frame) > model.ADDRESS_BYTES_MAX:
             raise StreamBroken("an address is too long")
         addresses.append(frame.decode("ascii", "replace"))
     return addresses
 
 
-async def ask_greeting(stream: FrameStream) -> Greeting:
+async def ask_greeting(stream: FrameStream) -> model.Greeting:
     """What a peer says of itself. Raises StreamBroken."""
-    greeting = decode_greeting(await stream.receive() or b"")
+    greeting = model.decode_greeting(await stream.receive() or b"")
     if greeting is None:
         raise StreamBroken("the peer says nothing of itself")
     return greeting
@@ -206,7 +197,7 @@ class HostHandlers(Protocol):
     async def on_blob(self, peer: str, name: bytes, offset: int, length: int, /) -> bytes | None:
         """A part of a blob, or ``None``. ``name``: its SHA-256, and behind it that of its manifest if it has one."""
 
-    async def on_question(self, peer: str, topic: Topic, data: bytes, /) -> bytes | None:
+    async def on_question(self, peer: str, topic: model.Topic, data: bytes, /) -> bytes | None:
         """A peer asks this node about something; the reply, or ``None``."""
 
     def on_change(self) -> None:
@@ -241,11 +232,11 @@ class Serving:
 
     def __init__(  # noqa: PLR0913 - the parts of a host
         self,
-        options: HostOptions,
+        options: model.HostOptions,
         handlers: HostHandlers,
         meters: Meters,
         watch: ConnectionWatch,
-        book: AddressBook,
+        book: model.AddressBook,
         relaying: Relaying,
         *,
         frames: Callable[..., FrameStream],
@@ -282,7 +273,7 @@ class Serving:
             (NETWORK, self._serve_network),
             (HELLO, self._serve_hello),
         ]
-        offered: list[Topic] = ["attest", "services"] if self._options.attest else ["services"]
+        offered: list[model.Topic] = ["attest", "services"] if self._options.attest else ["services"]
         return served + [(QUESTIONS[topic], partial(self._serve_question, topic)) for topic in offered]
 
     async def _serve_sync(self, stream: INetStream) -> None:
@@ -324,7 +315,7 @@ class Serving:
             with trio.move_on_after(INTRODUCTION_SECONDS):
                 await self._introduced.wait()
         proof = self._device_proof
-        greeting = Greeting(
+        greeting = model.Greeting(
             agent=options.agent,
             network=options.network.id,
             time_ms=self._now_ms(),
@@ -333,10 +324,10 @@ class Serving:
             device_proof=proof,
         )
         frames = self._frames(stream)
-        await frames.send(encode_greeting(greeting))
+        await frames.send(model.encode_greeting(greeting))
         await frames.close()
 
-    async def _serve_question(self, topic: Topic, stream: INetStream) -> None:
+    async def _serve_question(self, topic: model.Topic, stream: INetStream) -> None:
         frames = self._frames(stream, MESSAGE_BYTES_MAX)
         question = None
         if self._meters.question_delay(frames.peer) <= 0:
