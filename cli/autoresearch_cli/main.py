@@ -297,7 +297,7 @@ def root(
         raise typer.BadParameter(f"{color!r} is not one of {', '.join(map(repr, COLORS))}.", param_hint="'--color'")
     output.choose_color(color)
     output.choose_paging(enabled=not no_pager)
-    output.choose_header(shown=header)
+    output.choose_header(enabled=header)
     if version:
         from autoresearch.version import __version__
 

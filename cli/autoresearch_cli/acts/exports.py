@@ -29,7 +29,7 @@ from autoresearch.ask.runs.progress import progress_answer
 from autoresearch.ask.runs.rows import path_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch.ask.show import show_answer
 from autoresearch.beneath import write_beneath
-from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.extensions import ANEW, EXPORTS, guard_extension, load_extension
 from autoresearch.face.exports.result import ExportResult, UpdatedExport, UpdateResult
 from autoresearch.face.pages.boards import ProgressContent

@@ -136,7 +136,7 @@ def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Itera
 def chosen(
     path: Path, assignments: Sequence[str] | None, start: str, seed: int | None, *, trust: bool, allow_packages: bool
 ) -> Choices:
-    """What a person chose, with the packages of the project installed; see :func:`project_pythons` for errors.
+    """What a person chose, with the packages of the project installed; see :func:`models.project_pythons` for errors.
 
     Raises NotAllowed where nobody allowed the project's code to run without a sandbox; ``trust`` does.
     """

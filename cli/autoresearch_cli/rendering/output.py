@@ -47,9 +47,9 @@ def choose_color(when: str) -> None:
 _header = [False]
 
 
-def choose_header(*, shown: bool) -> None:
+def choose_header(*, enabled: bool) -> None:
     """Keep what ``--header`` said for the rest of this command."""
-    _header[0] = shown
+    _header[0] = enabled
 
 
 def is_terminal() -> bool:
