@@ -239,7 +239,7 @@ class ResearchAgent:
             }
         else:
             changes = _larger_rate(best)
-        steps = (f"{name} {best.parameters.get(name)} -> {new}" for name, new in changes.items())
+        steps = (f"{name} {best.parameters.get(name)} → {new}" for name, new in changes.items())
         return Hypothesis(best=best, changes=changes, reason=reason or ", ".join(steps))
 
     def modify_train_script(self, hypothesis: Hypothesis | Mapping[str, Value], source: str = "") -> str:

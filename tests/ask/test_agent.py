@@ -81,7 +81,7 @@ def test_each_step_builds_on_the_one_before(daemon: Daemon, toy: Path) -> None:
     for _ in range(2):
         assert agent.publish_results(result, hypothesis) == result
     [note] = daemon.get("/v1/notes").json()["notes"]
-    assert note["text"] == "LR 0.9 -> 0.99: better than its parent, by 0.0279"
+    assert note["text"] == "LR 0.9 → 0.99: better than its parent, by 0.0279"
     assert note["evidence"] == [result.run]
     assert agent.read_best_result().parameters["LR"] == 0.99
     assert agent.verify_identity().attested is False
@@ -124,9 +124,9 @@ def test_a_script_begins_with_a_repository_and_a_network(daemon: Daemon, toy: Pa
     assert "LR = 0.99 " in (clone / "train.py").read_text()
     assert daemon.status().network == "tea"
     runs = daemon.get("/v1/runs").json()["runs"]  # beside it the baseline, if that ran meanwhile
-    assert [run["headline"] for run in runs if run["headline"] != "The baseline"] == ["LR 0.9 -> 0.99"]
+    assert [run["headline"] for run in runs if run["headline"] != "The baseline"] == ["LR 0.9 → 0.99"]
     [note] = daemon.get("/v1/notes").json()["notes"]
-    assert note["text"].startswith("LR 0.9 -> 0.99: ")
+    assert note["text"].startswith("LR 0.9 → 0.99: ")
 
     agent = ResearchAgent(home=daemon.home)
     assert agent.clone_repository(str(toy), clone) == clone  # it is there already

@@ -66,7 +66,7 @@ def test_any_flags_are_set_and_taken_away_again() -> None:
     assert "\n-std=c99 -O3 -march=native -ffast-math -funroll-loops -flto\n-lm\n" in built
     assert space.genome_of(built, {}) == every
     assert set_constants(built, {"-O": 2, **OFF}) == source
-    assert title({"-O": [2, 3], "-flto": [False, True]}, {}, PATCHES) == "-O 2 -> 3, -flto"
+    assert title({"-O": [2, 3], "-flto": [False, True]}, {}, PATCHES) == "-O 2 → 3, -flto"
     assert title({"-flto": [True, False]}, {}, PATCHES) == "no -flto"
 
 

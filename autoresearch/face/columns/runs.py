@@ -169,7 +169,9 @@ def _retest(row: RunRow | ProgramView | LineageStep) -> str:
 
 
 def _row_state(row: RunRow, _: int) -> str:
-    return ", ".join(filter(None, (row.status if row.mark == RunMark.FAILED else row.state, _retest(row))))
+    return ", ".join(
+        filter(None, (row.status.replace("_", " ") if row.mark == RunMark.FAILED else row.state, _retest(row)))
+    )
 
 
 def _of_row(row: RunRow) -> RunNumbers:

@@ -55,7 +55,7 @@ def _change(patches: Patches, name: str, label: str, old: Value, new: Value) -> 
     if name.startswith("+"):
         label = patches.label(name[1:])
     elif not isinstance(new, bool):
-        return f"{label} {_short(old)} -> {_short(new)}"
+        return f"{label} {_short(old)} → {_short(new)}"
     return f"{'' if new else 'no '}{label}"
 
 

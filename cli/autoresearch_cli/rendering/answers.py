@@ -43,7 +43,7 @@ def print_found(answer: AskAnswer) -> None:
         _print_parameter(parameter)
     texts = [(note.id, note.topic, note.text) for note in answer.notes]
     texts += [(run.id, value(run.value), _words(run)) for run in answer.runs]
-    texts += [(run.id, run.status, _words(run)) for run in answer.failures]
+    texts += [(run.id, run.status.replace("_", " "), _words(run)) for run in answer.failures]
     print_list(_TEXT_COLUMNS, texts)
 
 

@@ -96,4 +96,6 @@ def row_words(rows: Sequence[RunRow]) -> list[str]:
     )
     lines += [f"{words.RETEST}: {words.RETEST_SENTENCE}"] if any(row.retest for row in rows) else []
     statuses = dict.fromkeys(row.status for row in rows if row.mark == words.RunMark.FAILED)
-    return lines + [f"{status}: {words.RUN_STATUS_SENTENCES[words.RunStatus(status)]}" for status in statuses]
+    return lines + [
+        f"{status.replace('_', ' ')}: {words.RUN_STATUS_SENTENCES[words.RunStatus(status)]}" for status in statuses
+    ]

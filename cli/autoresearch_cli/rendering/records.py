@@ -128,12 +128,12 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
     run = view.run
     is_said = one_line(run.hypothesis).startswith(answer.because.removesuffix("…"))
     lines = [
-        ("title", run.title),
+        ("title", runs.run_title(view)),
         ("change", view.standing.headline if answer.changes else ""),
         ("why", "" if is_said else answer.because),
         ("idea", "" if run.hypothesis == run.title else run.hypothesis),
         ("mode", RUN_MODES.get(run.mode, "")),
-        ("status", f"{run.status}, {view.standing.state}"),
+        ("status", f"{run.status.replace('_', ' ')}, {view.standing.state}"),
         ("reason", run.reason),
         *runs.number_words(view.standing),
         ("expected", value(run.expected) if run.expected is not None else ""),
