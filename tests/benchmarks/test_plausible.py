@@ -26,8 +26,8 @@ from benchmarks.plausible import BOUNDS, impossible
     ],
 )
 def test_a_figure_that_cannot_be_is_named(name: str, figure: str, value: float) -> None:
-    (said,) = impossible(name, {figure: value, "rss_mb": 80.0} if name != "proposer" else {figure: value})
-    assert said.startswith(f"{figure} = ")
+    (sentence,) = impossible(name, {figure: value, "rss_mb": 80.0} if name != "proposer" else {figure: value})
+    assert sentence.startswith(f"{figure} = ")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_what_the_search_changes_in_a_program_that_says_nothing_of_it(name: str)
     folder = PROGRAMS / name
     source = program_in(folder, guess_recipe(folder)).decode()
 
-    assert {one for one, constant in constants(source).items() if constant.range} == FOUND[name]
+    assert {setting for setting, constant in constants(source).items() if constant.range} == FOUND[name]
     assert all(constant.guessed for constant in constants(source).values() if constant.range and not constant.is_flag)
 
 
@@ -41,8 +41,8 @@ def test_a_folder_is_described_and_searched(tmp_path: Path) -> None:
     (tmp_path / "line").mkdir()
     (tmp_path / "line" / "fit.py").write_text('lr = 0.1\nprint("loss:", lr)\n')
 
-    found = search(tmp_path / "line", 4)
+    history = search(tmp_path / "line", 4)
 
-    assert (found.ranges, found.noise) == ({"lr": "0.003333 .. 1 (log)"}, 0)
-    assert (len(found.values), found.failed, found.repeated) == (4, 0, 0)
-    assert (found.best(1), found.titles[0]) == (0.1, "the baseline, unchanged")
+    assert (history.ranges, history.noise) == ({"lr": "0.003333 .. 1 (log)"}, 0)
+    assert (len(history.values), history.failed, history.repeated) == (4, 0, 0)
+    assert (history.best(1), history.titles[0]) == (0.1, "the baseline, unchanged")

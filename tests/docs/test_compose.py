@@ -21,10 +21,10 @@ SECONDS = 200
 
 def peers(place: dict[str, str]) -> int:
     """How many nodes a node is connected to."""
-    found = subprocess.run(
+    result = subprocess.run(
         ["autoresearch", "network", "peers", "--json"], env=place, capture_output=True, text=True, check=False
     )
-    return int(json.loads(found.stdout)["network"]["connected"]) if found.returncode == 0 else 0
+    return int(json.loads(result.stdout)["network"]["connected"]) if result.returncode == 0 else 0
 
 
 def test_each_node_has_a_home_of_its_own() -> None:
@@ -55,10 +55,10 @@ def test_three_nodes_find_each_other(tmp_path: Path) -> None:
             nodes[name] = place, subprocess.Popen(command, env=place, stdout=printed, stderr=subprocess.STDOUT)
     try:
         until = time.monotonic() + SECONDS
-        while (found := [peers(place) for place, _ in nodes.values()]) != [2, 2, 2]:
-            said = {name: (tmp_path / f"{name}.out").read_text()[-500:] for name in nodes}
-            assert time.monotonic() < until, f"peers {found}, said {said}"
-            assert all(process.poll() is None for _, process in nodes.values()), said
+        while (counts := [peers(place) for place, _ in nodes.values()]) != [2, 2, 2]:
+            outputs = {name: (tmp_path / f"{name}.out").read_text()[-500:] for name in nodes}
+            assert time.monotonic() < until, f"peers {counts}, said {outputs}"
+            assert all(process.poll() is None for _, process in nodes.values()), outputs
     finally:
         for _, process in nodes.values():
             process.send_signal(signal.SIGTERM)

@@ -25,13 +25,13 @@ def plain(name: str) -> str:
 
 def imported(file: Path) -> set[str]:
     """The packages of others that a file imports, anywhere in it."""
-    found = set()
+    names = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names - PACKAGES.keys()
+            names.add(node.module.partition(".")[0])
+    return names - sys.stdlib_module_names - PACKAGES.keys()
 
 
 @pytest.mark.slow
@@ -41,11 +41,11 @@ def test_every_import_is_declared(package: str) -> None:
     needs = [*project["dependencies"]]
     for extra, more in project["optional-dependencies"].items():
         needs += [] if extra in DEVELOPMENT else more
-    declared, known = {plain(need) for need in needs}, packages_distributions()
+    declared, distributions = {plain(need) for need in needs}, packages_distributions()
     undeclared = {
         f"{file.relative_to(ROOT)}: {name}"
         for file in (PACKAGES[package] / package).rglob("*.py")
         for name in imported(file) - ALLOWED
-        if not declared & {plain(one) for one in known.get(name, [name])}
+        if not declared & {plain(distribution) for distribution in distributions.get(name, [name])}
     }
     assert not undeclared

@@ -21,9 +21,9 @@ DSTACK = {"type", "name", "image", "env", "commands", "resources", "volumes"}
 def manifests(heading: str) -> list[dict[str, Any]]:
     """The documents of the YAML below a heading of the page."""
     _, _, below = PAGE.read_text().partition(f"\n## {heading}\n")
-    found = re.search(r"```yaml\n(.*?)```", below, re.DOTALL)
-    assert found
-    return list(yaml.safe_load_all(found[1]))
+    match = re.search(r"```yaml\n(.*?)```", below, re.DOTALL)
+    assert match
+    return list(yaml.safe_load_all(match[1]))
 
 
 def test_skypilot() -> None:
@@ -73,5 +73,5 @@ def scripts() -> Iterator[str]:
 def test_what_a_shell_is_given_are_commands_that_exist(script: str) -> None:
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
     ours = [shlex.split(line) for line in re.split(r"\n|&&", script) if re.match(r"\s*(exec )?autoresearch", line)]
-    known = [["autoresearch", "network", "join", "$INVITE"], ["exec", "autoresearchd", "--work"]]
-    assert all(line in known for line in ours)
+    commands = [["autoresearch", "network", "join", "$INVITE"], ["exec", "autoresearchd", "--work"]]
+    assert all(line in commands for line in ours)

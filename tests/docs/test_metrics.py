@@ -52,9 +52,9 @@ def names() -> set[str]:
         verified=1.0,
     )
     task = TaskStatus(name="t", digest="", metric="m", direction="minimize", baseline=2.0, best=best, closed=0.5)
-    found: list[Metric] = [*work_metrics(status), *machine_metrics(status), *task_metrics(task, {})]
-    assert all(metric.samples for metric in found), [metric.name for metric in found if not metric.samples]
-    return {metric.name for metric in found} | {f"autoresearch_{name}" for name in OF_THE_NODE}
+    metrics: list[Metric] = [*work_metrics(status), *machine_metrics(status), *task_metrics(task, {})]
+    assert all(metric.samples for metric in metrics), [metric.name for metric in metrics if not metric.samples]
+    return {metric.name for metric in metrics} | {f"autoresearch_{name}" for name in OF_THE_NODE}
 
 
 def test_every_metric_is_on_its_page() -> None:
@@ -64,8 +64,8 @@ def test_every_metric_is_on_its_page() -> None:
 
 def test_the_dashboard_asks_for_metrics_that_are_there() -> None:
     board = json.loads((DOCS / "grafana.json").read_text())
-    asked = {target["expr"] for panel in board["panels"] for target in panel["targets"]}
-    used = {name for expression in asked for name in re.findall(r"(?:autoresearch|process)_\w+", expression)}
+    expressions = {target["expr"] for panel in board["panels"] for target in panel["targets"]}
+    used = {name for expression in expressions for name in re.findall(r"(?:autoresearch|process)_\w+", expression)}
     left = {f"autoresearch_{name}" for name in ("worker", "build_info")}
     assert used == (names() - left) | OF_THE_PROCESS
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])

@@ -34,9 +34,9 @@ def steps(text: str) -> Iterator[str]:
 
 def section(page: str, heading: str) -> str:
     """The part of a page below one heading."""
-    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
-    assert found, heading
-    return found[1]
+    match = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)
+    assert match, heading
+    return match[1]
 
 
 def played(program: list[str], folder: Path) -> list[str]:

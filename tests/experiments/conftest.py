@@ -67,8 +67,8 @@ def finish(
     program.write_text(source)
     for name in {"grammar.py", "prepare.py"} - set(without):
         (folder / name).write_bytes((EXPERIMENTS / name).read_bytes())
-    given = {"DATA": data, "BUDGET": 2e10, "SEED": 5} | settings
-    environment = {f"AUTORESEARCH_{name}": str(value) for name, value in given.items()}
+    variables = {"DATA": data, "BUDGET": 2e10, "SEED": 5} | settings
+    environment = {f"AUTORESEARCH_{name}": str(value) for name, value in variables.items()}
     events, checkpoint = folder / "events", folder / "checkpoint"
     with events.open("wb") as result_file, checkpoint.open("wb") as checkpoint_file:
         channels = () if by_hand else (result_file.fileno(), checkpoint_file.fileno())
@@ -102,8 +102,8 @@ def plain(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Finished:
 def change() -> Callable[[str, str], str]:
     """The shipped train.py with one text, which must be there, replaced."""
 
-    def apply(found: str, instead: str) -> str:
-        assert TRAIN.count(found) == 1
-        return TRAIN.replace(found, instead)
+    def apply(original: str, instead: str) -> str:
+        assert TRAIN.count(original) == 1
+        return TRAIN.replace(original, instead)
 
     return apply

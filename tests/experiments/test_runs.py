@@ -107,9 +107,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_broken_or_cheating_model_is_invalid(run: Run, change: Change, what: str) -> None:
-    found, instead, reason = REFUSED[what]
+    original, instead, reason = REFUSED[what]
 
-    finished = run(change(found, instead), BUDGET=5e9)
+    finished = run(change(original, instead), BUDGET=5e9)
 
     assert finished.result["status"] == "invalid"
     assert reason in finished.result["reason"]

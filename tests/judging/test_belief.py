@@ -16,7 +16,7 @@ RECORDED = Path(__file__).parents[2] / "benchmarks/recorded.jsonl"
 
 def is_jump(value: float, seen: list[float], metric: str, direction: str) -> bool:
     sign = sign_of(direction)
-    first, best = sign * seen[0], min(sign * one for one in seen)
+    first, best = sign * seen[0], min(sign * score for score in seen)
     bound = bound_of(metric, direction, seen[:1])
     return sign * value < least_believed(best, first, bound, sign=sign)
 

@@ -46,10 +46,10 @@ def test_the_committee_grows_when_nobody_comes_and_after_a_dispute() -> None:
 
 
 def test_every_run_stage_and_round_is_a_question_of_its_own() -> None:
-    asked = {
+    questions = {
         question(run, stage, number) for run in outputs(3) for stage in ("evaluate", "replicate") for number in (0, 1)
     }
-    assert len(asked) == 12
+    assert len(questions) == 12
 
 
 def test_the_seeds_follow_from_the_proof_and_from_nothing_else() -> None:

@@ -14,8 +14,8 @@ from autoresearch.judging.statistics import GAP_ERRORS, Findings, difference_err
 GOOD = Findings(1.0, challenges=2048, mismatches=0, mean_difference=1e-6, gap=0.3)
 
 
-def check(claim: float | None, found: Findings, *, tolerance: float | None = 0.0005, noise: float = 0.02) -> bool:
-    return passes(claim, found, tolerance=tolerance, noise=noise)
+def check(claim: float | None, findings: Findings, *, tolerance: float | None = 0.0005, noise: float = 0.02) -> bool:
+    return passes(claim, findings, tolerance=tolerance, noise=noise)
 
 
 def test_an_honest_evaluation_passes() -> None:
@@ -23,7 +23,7 @@ def test_an_honest_evaluation_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "findings",
     [
         GOOD._replace(mismatches=3),
         GOOD._replace(mean_difference=-0.002),
@@ -36,18 +36,18 @@ def test_an_honest_evaluation_passes() -> None:
         GOOD._replace(value=0.998),
     ],
 )
-def test_each_fault_alone_fails_it(found: Findings) -> None:
-    assert not check(1.0, found)
+def test_each_fault_alone_fails_it(findings: Findings) -> None:
+    assert not check(1.0, findings)
 
 
 def test_a_model_that_needs_nothing_it_learned_fails() -> None:
-    asked = GOOD._replace(unigram=4.0)
-    assert check(1.0, asked._replace(shuffled=7.2))
-    assert check(1.0, asked._replace(shuffled=2.6))
-    assert not check(1.0, asked._replace(shuffled=2.4))
-    assert not check(1.0, asked._replace(shuffled=1.0))
-    assert not check(1.0, asked._replace(shuffled=math.nan))
-    assert check(5.0, asked._replace(value=5.0, shuffled=5.0))  # one that has hardly learned anything yet
+    findings = GOOD._replace(unigram=4.0)
+    assert check(1.0, findings._replace(shuffled=7.2))
+    assert check(1.0, findings._replace(shuffled=2.6))
+    assert not check(1.0, findings._replace(shuffled=2.4))
+    assert not check(1.0, findings._replace(shuffled=1.0))
+    assert not check(1.0, findings._replace(shuffled=math.nan))
+    assert check(5.0, findings._replace(value=5.0, shuffled=5.0))  # one that has hardly learned anything yet
 
 
 def test_evaluations_agree_within_four_standard_errors_of_their_difference() -> None:

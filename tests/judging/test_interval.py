@@ -30,7 +30,7 @@ def test_without_an_error_or_a_second_run_there_is_none():
 
 
 @given(st.floats(0, 1e6), st.integers(2, 100), st.booleans())
-def test_it_is_wider_than_the_error_and_narrows_with_the_runs(error, runs, known):
-    noise = NOISE if known else 0.0
+def test_it_is_wider_than_the_error_and_narrows_with_the_runs(error, runs, noise_known):
+    noise = NOISE if noise_known else 0.0
     assert margin(error, runs, noise=noise) >= error
     assert margin(error, runs + 1, noise=noise) <= margin(error, runs, noise=noise)

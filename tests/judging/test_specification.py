@@ -26,11 +26,11 @@ DAG_CBOR = b"\xa3" + b"crun\x58\x20" + RUN + b"estage" + b"hevaluate" + b"gverdi
 DUMP = b"(Module body=[(Assign targets=[(Name id=str:1:x)] value=(Constant int:1:1))])"
 
 
-def shown(name: str) -> str:
+def documented(name: str) -> str:
     """What the test vector of this name is in the document."""
-    found = re.search(rf"^    {name} {{2,}}([^=\s].*)$", SPECIFICATION, re.MULTILINE)
-    assert found, name
-    return found[1]
+    match = re.search(rf"^    {name} {{2,}}([^=\s].*)$", SPECIFICATION, re.MULTILINE)
+    assert match, name
+    return match[1]
 
 
 def digest(*parts: bytes) -> bytes:
@@ -46,33 +46,33 @@ def drawn(domain: bytes, output: bytes) -> list[int]:
 
 
 def test_what_a_verifier_draws_is_computed_as_the_document_says():
-    asked = digest(b"autoresearch/verify/1", RUN, b"evaluate", bytes(4))
-    output = bytes.fromhex(shown("output"))
-    proof = ecvrf.prove(bytes(key(1).key), asked)
-    assert question(RUN, EVALUATE, 0) == asked == bytes.fromhex(shown("question"))
-    assert proof == bytes.fromhex(shown("proof"))
-    assert ecvrf.verify(key(1).public, asked, proof) == output
-    for name, domain, found in [
+    question_digest = digest(b"autoresearch/verify/1", RUN, b"evaluate", bytes(4))
+    output = bytes.fromhex(documented("output"))
+    proof = ecvrf.prove(bytes(key(1).key), question_digest)
+    assert question(RUN, EVALUATE, 0) == question_digest == bytes.fromhex(documented("question"))
+    assert proof == bytes.fromhex(documented("proof"))
+    assert ecvrf.verify(key(1).public, question_digest, proof) == output
+    for name, domain, numbers in [
         ("seeds", b"autoresearch/verify-seeds/1", seeds(output, 2)),
         ("text seeds", b"autoresearch/verify-texts/1", text_seeds(output, 2)),
     ]:
-        assert drawn(domain, output) == found
-        assert ", ".join(map(str, found)) == shown(name)
+        assert drawn(domain, output) == numbers
+        assert ", ".join(map(str, numbers)) == documented(name)
         assert f'"{domain.decode()}"' in SPECIFICATION
-    assert challenge_draw(output) == digest(b"autoresearch/challenges/1", output) == bytes.fromhex(shown("draw"))
+    assert challenge_draw(output) == digest(b"autoresearch/challenges/1", output) == bytes.fromhex(documented("draw"))
 
 
 def test_a_runs_seed_is_computed_as_the_document_says():
     task, program = b"t" * 32, b"p" * 32
     by_hand = n63(digest(b"autoresearch/seed/1", task, program, (2).to_bytes(8, "big")))
-    assert seed_for(task, program, 2) == by_hand == int(shown("run's seed"))
+    assert seed_for(task, program, 2) == by_hand == int(documented("run's seed"))
 
 
 def test_a_commitment_is_computed_as_the_document_says():
     body = {"run": RUN, "stage": "evaluate", "verdict": "pass"}
     by_hand = digest(b"autoresearch/commit/1", key(1).public, SALT, DAG_CBOR)
     assert commitment_digest(key(1).public, SALT, {**body, "salt": SALT}) == by_hand
-    assert by_hand == bytes.fromhex(shown("commitment"))
+    assert by_hand == bytes.fromhex(documented("commitment"))
 
 
 def test_a_program_is_dumped_as_the_document_says():
@@ -87,8 +87,8 @@ def test_challenges_are_drawn_as_the_document_says():
     by_hand = sorted(zip(positions, documents, strict=True), key=lambda pair: pair[0])
     rows, cuts = _positions(b"d" * 32, 6, 10, 4)
     assert [(cut, row) for row, cut in zip(rows.tolist(), cuts.tolist(), strict=True)] == by_hand
-    assert shown("documents") == ", ".join(str(row) for _, row in by_hand)
-    assert shown("positions") == ", ".join(str(cut) for cut, _ in by_hand)
+    assert documented("documents") == ", ".join(str(row) for _, row in by_hand)
+    assert documented("positions") == ", ".join(str(cut) for cut, _ in by_hand)
 
 
 def test_pairs_are_looked_at_when_the_document_says():
@@ -100,19 +100,19 @@ def test_pairs_are_looked_at_when_the_document_says():
         "Then v = 6 verifiers are heard (`voters` − 1 where that is less, but at least 4)",
     ):
         assert sentence in " ".join(SPECIFICATION.split()), sentence
-    known, none, exact = {"noise": 0.02}, {"noise": 0.0}, {"noise": 0.0, "exact": True}
-    for names, looks in ((known, (2, 3, 4)), (none, (3, 4)), (exact, (2, 3, 4))):
+    noisy, none, exact = {"noise": 0.02}, {"noise": 0.0}, {"noise": 0.0, "exact": True}
+    for names, looks in ((noisy, (2, 3, 4)), (none, (3, 4)), (exact, (2, 3, 4))):
         clear = [judge_pairs([[9.0, 9.001]] * voters, minimum_effect=0.0, **names).finding for voters in range(1, 7)]
         assert clear == [Finding.OPEN if voters < looks[0] else Finding.BETTER for voters in range(1, 7)]
         worse = [judge_pairs([[-9.0, -9.001]] * voters, minimum_effect=0.0, **names) for voters in range(1, 7)]
-        assert [one.finding for one in worse] == [Finding.OPEN] * 3 + [Finding.NOT_BETTER] * 3
-        assert {one.verifiers for one in worse[3:]} == {4}
+        assert [outcome.finding for outcome in worse] == [Finding.OPEN] * 3 + [Finding.NOT_BETTER] * 3
+        assert {outcome.verifiers for outcome in worse[3:]} == {4}
         for most in (2, 3):
             all_worse = judge_pairs([[-9.0, -9.001]] * most, minimum_effect=0.0, most=most, **names).finding
             assert all_worse is (Finding.NOT_BETTER if most >= looks[0] else Finding.OPEN)
         for most, last in ((3, 4), (4, 4), (5, 5), (6, 6), (9, 6)):
-            asked = [next_look(voters, most=most, **names) for voters in range(6)]
-            assert asked == [next((look for look in looks if look > voters), last) for voters in range(6)]
+            next_looks = [next_look(voters, most=most, **names) for voters in range(6)]
+            assert next_looks == [next((look for look in looks if look > voters), last) for voters in range(6)]
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.0])
@@ -132,9 +132,9 @@ def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voters: i
         pairs = [improvements[place : place + PAIRS] for place in range(0, count, PAIRS)]
         # Whoever found the most is left out, by however much.
         for most in ([value + 1e-9 for value in pairs[0]], [9.0, 9.1]):
-            found = judge_pairs([most, *pairs], noise=noise, minimum_effect=0.0, exact=exact).finding
+            outcome = judge_pairs([most, *pairs], noise=noise, minimum_effect=0.0, exact=exact).finding
             # Below the bound more pairs may be asked for; only after the last is there nothing more to hope for.
-            assert found is (finding if factor > 1 or voters == 4 else Finding.OPEN)
+            assert outcome is (finding if factor > 1 or voters == 4 else Finding.OPEN)
     assert pytest.approx(0.01) == ERROR
 
 
@@ -155,5 +155,5 @@ def test_against_one_voice_pairs_confirm_from_the_bound_in_the_document_on(noise
         # Of one that is left out the size means nothing, of one that is not the width.
         least, wide = [each - 0.001 for each in middle[-1]], [fmean(middle[-1]) + 5, fmean(middle[-1]) - 5]
         for pairs in ([[-9.0, -9.0], greatest, *middle], [wide, greatest, *middle[:-1], least]):
-            found = judge_pairs(pairs, noise=noise, minimum_effect=0.0, most=voters).finding
-            assert found is finding
+            outcome = judge_pairs(pairs, noise=noise, minimum_effect=0.0, most=voters).finding
+            assert outcome is finding

@@ -36,8 +36,8 @@ def pairs(who: int, *improvements: float, number: int = 0) -> Report:
     return Report(b"v%d" % who, True, (1000 + number * 100 + who, b""), REPLICATE, number, True, improvements, values)
 
 
-def word(*reports: Report, voters: int = 5, **known: object) -> Judgement:
-    options = {"noise": NOISE, "minimum_effect": 0.0} | known
+def word(*reports: Report, voters: int = 5, **more_options: object) -> Judgement:
+    options = {"noise": NOISE, "minimum_effect": 0.0} | more_options
     terms = Terms(voters, RULES, **{name: options.pop(name) for name in Terms._fields if name in options})
     return judge(reports, terms, author=AUTHOR, **options)  # type: ignore[arg-type]
 
@@ -75,8 +75,8 @@ def test_one_voice_does_not_keep_a_better_run_from_being_confirmed(
 ) -> None:
     honest = [pairs(who, 0.111 + who / 1e3, 0.1 - who / 1e3) for who in range(1, 7)]
     mixed = [pairs(who, *lie) if who == liar else honest[who - 1] for who in range(1, 7)]
-    found = [word(*QUORUM, *mixed[:count], voters=9, noise=noise).state for count in range(2, 7)]
-    assert RunState.NOT_REPLICATED not in found
+    states = [word(*QUORUM, *mixed[:count], voters=9, noise=noise).state for count in range(2, 7)]
+    assert RunState.NOT_REPLICATED not in states
     whole = word(*QUORUM, *mixed, voters=9, noise=noise)
     assert whole.state is RunState.CONFIRMED
     assert whole.improvement == pytest.approx(0.1, abs=0.06)
@@ -96,8 +96,8 @@ def test_one_voice_does_not_make_a_run_better_than_it_is(lie: float) -> None:
 def test_when_all_have_spoken_a_run_is_confirmed_or_not_replicated(voters: int) -> None:
     others = range(1, min(voters, 7))
     for gain, state in ((0.0, RunState.NOT_REPLICATED), (0.3, RunState.CONFIRMED)):
-        said = [pairs(who, gain + 0.01, gain - 0.01) for who in others]
-        assert word(*QUORUM, *said, voters=voters).state is state
+        reports = [pairs(who, gain + 0.01, gain - 0.01) for who in others]
+        assert word(*QUORUM, *reports, voters=voters).state is state
 
 
 def test_pairs_without_an_evaluation_confirm_nothing() -> None:
@@ -124,13 +124,13 @@ def test_a_dispute_is_decided_by_those_who_measured_before_anybody_told(honest: 
         says(who, passed=honest, number=1)._replace(commitment=own, links=tuple(fixed.values()))
         for who, own in fixed.items()
     ]
-    found = RunState.PROVISIONAL if honest else RunState.REFUTED
+    expected = RunState.PROVISIONAL if honest else RunState.REFUTED
     for crowd in (5, 12):  # who repeats what was told outvotes nobody, however many they are
         late = [
             says(who, passed=not honest, number=1)._replace(commitment=b"late", links=tuple(fixed.values()))
             for who in range(11, 11 + crowd)
         ]
-        assert word(*disputed, *measured, *late, voters=30).state is found
+        assert word(*disputed, *measured, *late, voters=30).state is expected
 
 
 def test_a_second_round_that_nobody_asked_for_counts_for_nothing() -> None:
@@ -175,8 +175,8 @@ def test_one_verifier_of_two_moves_the_number_neither_way_and_a_third_is_asked(l
 
 
 def test_whoever_speaks_unasked_after_a_run_is_confirmed_moves_nothing_far() -> None:
-    said = [pairs(1, 0.3, 0.31), pairs(2, 0.3, 0.3), pairs(3, -1e9, -1e9)]
-    before, after = word(*QUORUM, *said[:2]), word(*QUORUM, *said)
+    reports = [pairs(1, 0.3, 0.31), pairs(2, 0.3, 0.3), pairs(3, -1e9, -1e9)]
+    before, after = word(*QUORUM, *reports[:2]), word(*QUORUM, *reports)
     assert before.state is after.state is RunState.CONFIRMED
     assert after.value == pytest.approx(before.value, abs=0.011)
     assert after.improvement == pytest.approx(before.improvement, abs=0.011)
@@ -193,14 +193,14 @@ def test_one_verifier_moves_the_number_and_the_improvement_no_further_than_runs_
     honest = [pairs(who, 0.1 + who / 1e3, 0.1 - who / 1e3) for who in range(1, count + 1)]
     for liar in range(count):
         for gain in (-1e9, 0.0, 0.1, 1e9):
-            said = pairs(liar + 1, gain, gain)._replace(values=(lie, lie))
-            found = word(*QUORUM, *honest[:liar], said, *honest[liar + 1 :], voters=count + 1, noise=0.02)
-            if found.state is RunState.CONFIRMED:
-                assert found.improvement <= 0.1 + 3 * 0.02
-                assert found.value >= 0.9 - 3 * 0.02
+            false_report = pairs(liar + 1, gain, gain)._replace(values=(lie, lie))
+            judgement = word(*QUORUM, *honest[:liar], false_report, *honest[liar + 1 :], voters=count + 1, noise=0.02)
+            if judgement.state is RunState.CONFIRMED:
+                assert judgement.improvement <= 0.1 + 3 * 0.02
+                assert judgement.value >= 0.9 - 3 * 0.02
             if count > 2:
-                assert found.value == pytest.approx(0.9, abs=3 * 0.02)
-                assert found.improvement == pytest.approx(0.1, abs=3 * 0.02)
+                assert judgement.value == pytest.approx(0.9, abs=3 * 0.02)
+                assert judgement.improvement == pytest.approx(0.1, abs=3 * 0.02)
 
 
 def replace_values(report: Report, value: float) -> Report:
@@ -289,9 +289,9 @@ def test_a_parent_that_is_worse_than_the_baseline_beside_it_confirms_no_child() 
     for noise in (NOISE, 0.0):
         spoiled = [beside(who, 0.52, 0.5) for who in range(1, 7)]
         for count in range(1, 7):
-            found = word(*QUORUM, *spoiled[:count], voters=9, noise=noise)
-            assert (found.state, found.value, found.improvement) == (RunState.PROVISIONAL, None, None)
-            assert (found.evidence.paired, found.evidence.behind) == (0, count)
+            judgement = word(*QUORUM, *spoiled[:count], voters=9, noise=noise)
+            assert (judgement.state, judgement.value, judgement.improvement) == (RunState.PROVISIONAL, None, None)
+            assert (judgement.evidence.paired, judgement.evidence.behind) == (0, count)
     # What is left decides as if those had not spoken.
     honest = [pairs(who, 0.001, -0.001) for who in (3, 4, 5, 6)]
     assert word(*QUORUM, *spoiled[:2], *honest, voters=9) == word(*QUORUM, *honest, voters=9)._replace(
@@ -312,23 +312,23 @@ def test_an_unchanged_child_of_a_parent_that_spoils_itself_is_as_good_as_never_c
             baseline, parent, child = (
                 [1.0 + worse * NOISE + rng.gauss(0, NOISE) for _ in range(2)] for worse in (0.0, behind, 0.0)
             )
-            gains = [one - other for one, other in zip(parent, child, strict=True)]
-            lost = tuple(one - other for one, other in zip(parent, baseline, strict=True))
+            gains = [before - after for before, after in zip(parent, child, strict=True)]
+            lost = tuple(value - other for value, other in zip(parent, baseline, strict=True))
             reports.append(pairs(who, *gains)._replace(behind=lost))
         looks = [word(*QUORUM, *reports[:count], voters=9, minimum_effect=NOISE / 2) for count in range(2, 7)]
-        confirmed += any(found.state is RunState.CONFIRMED for found in looks)
+        confirmed += any(look.state is RunState.CONFIRMED for look in looks)
     assert confirmed <= 0.02 * tries
 
 
 def test_a_run_that_collapses_as_a_parent_is_disputed() -> None:
-    def known(*found: float) -> RunState:
-        return word(*QUORUM, lineage=Lineage(claim=1.0, as_parent=found)).state
+    def state_with_parents(*values: float) -> RunState:
+        return word(*QUORUM, lineage=Lineage(claim=1.0, as_parent=values)).state
 
-    assert known(1.0, 1.05) is RunState.PROVISIONAL
-    assert known(1.2) is RunState.PROVISIONAL  # one alone
-    assert known(1.2, 1.3) is RunState.DISPUTED
+    assert state_with_parents(1.0, 1.05) is RunState.PROVISIONAL
+    assert state_with_parents(1.2) is RunState.PROVISIONAL  # one alone
+    assert state_with_parents(1.2, 1.3) is RunState.DISPUTED
     assert word(lineage=Lineage(claim=1.0, as_parent=(1.2, 1.3))).state is RunState.DISPUTED
-    assert known(1.2, 1.3, 1.0, 1.0) is RunState.PROVISIONAL
+    assert state_with_parents(1.2, 1.3, 1.0, 1.0) is RunState.PROVISIONAL
 
 
 def test_a_thousand_keys_with_one_mailbox_have_one_vote() -> None:
@@ -400,15 +400,15 @@ def test_what_strangers_say_changes_nothing(reports: list[Report], voters: int) 
 
 
 def test_a_run_that_claims_a_learned_state_alone_is_confirmed_by_its_evaluations() -> None:
-    found = [says(who)._replace(values=(value,)) for who, value in ((1, 9.0), (2, 9.5), (3, 10.0))]
+    evaluations = [says(who)._replace(values=(value,)) for who, value in ((1, 9.0), (2, 9.5), (3, 10.0))]
 
-    assert word(*found[:2], state_only=True).state is RunState.REPORTED
-    confirmed = word(*found, state_only=True, noise=1.0)
+    assert word(*evaluations[:2], state_only=True).state is RunState.REPORTED
+    confirmed = word(*evaluations, state_only=True, noise=1.0)
     assert (confirmed.state, confirmed.value, confirmed.runs) == (RunState.CONFIRMED, 9.5, 3)
-    assert word(*found, state_only=True, voters=RULES.least - 1).state is RunState.PROVISIONAL
-    against = word(*found[:2], says(3, passed=False)._replace(values=(20.0,)), state_only=True)
+    assert word(*evaluations, state_only=True, voters=RULES.least - 1).state is RunState.PROVISIONAL
+    against = word(*evaluations[:2], says(3, passed=False)._replace(values=(20.0,)), state_only=True)
     assert against.state is RunState.DISPUTED
-    assert word(pairs(1, -0.3, -0.3), pairs(2, -0.3, -0.3), *found, state_only=True).state is RunState.CONFIRMED
+    assert word(pairs(1, -0.3, -0.3), pairs(2, -0.3, -0.3), *evaluations, state_only=True).state is RunState.CONFIRMED
 
 
 def test_what_a_learned_state_does_as_a_parent_in_pairs_says_nothing_of_it() -> None:

@@ -36,10 +36,10 @@ def test_the_quantiles_leave_out_what_they_should(freedom: int, quantile: float)
     assert student(quantile, freedom) == pytest.approx(ERROR, rel=1e-3)
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["noise known", "noise unknown"])
+@pytest.mark.parametrize("noise_known", [True, False], ids=["noise known", "noise unknown"])
 @pytest.mark.parametrize("count", _TRIMMED)
 def test_the_bounds_without_the_first_and_the_last_and_the_widest_leave_out_what_they_should(
-    count: int, known: bool
+    count: int, noise_known: bool
 ) -> None:
     pairs = np.random.default_rng(count).normal(0, math.sqrt(2), (400_000, count, PAIRS))
     middle = np.argsort(pairs.mean(2), axis=1)[:, 1:-1]
@@ -47,35 +47,35 @@ def test_the_bounds_without_the_first_and_the_last_and_the_widest_leave_out_what
     half = np.minimum(half, np.sort(half, axis=1)[:, -2:-1])
     narrowed = np.concatenate([means - half, means + half], axis=2)
     seen = np.take_along_axis(narrowed, middle[:, :, None], axis=1).reshape(len(pairs), -1)
-    freedom = seen.shape[1] - 1 + (4 if known else 0)
-    squares = seen.var(axis=1) * seen.shape[1] + (4 * 2 if known else 0)
+    freedom = seen.shape[1] - 1 + (4 if noise_known else 0)
+    squares = seen.var(axis=1) * seen.shape[1] + (4 * 2 if noise_known else 0)
     errors = np.sqrt(squares / freedom / seen.shape[1])
-    share = float(np.mean(seen.mean(1) > _TRIMMED[count][0 if known else 1] * errors))
+    share = float(np.mean(seen.mean(1) > _TRIMMED[count][0 if noise_known else 1] * errors))
     # Four standard deviations of what so many trials show.
     assert share == pytest.approx(SHARE, abs=4 * math.sqrt(SHARE / len(pairs)))
 
 
-def judged(pairs: list[float], *, most: int = MOST_VOTERS, **given: float) -> Finding:
+def judged(pairs: list[float], *, most: int = MOST_VOTERS, **settings: float) -> Finding:
     """What the pairs of verifiers say, two each."""
     each = [pairs[place : place + PAIRS] for place in range(0, len(pairs), PAIRS)]
-    return judge_pairs(each, most=most, **given).finding
+    return judge_pairs(each, most=most, **settings).finding
 
 
-@pytest.mark.parametrize("known", [NOISE, 0.0], ids=["noise known", "noise unknown"])
+@pytest.mark.parametrize("noise", [NOISE, 0.0], ids=["noise known", "noise unknown"])
 @pytest.mark.parametrize("most", [4, 6])
-def test_what_is_no_better_is_found_better_once_in_a_hundred_at_most(known: float, most: int) -> None:
+def test_what_is_no_better_is_found_better_once_in_a_hundred_at_most(noise: float, most: int) -> None:
     dice = random.Random(7)
-    found = 0
+    better = 0
     for _ in range(8_000):
         pairs = [dice.gauss(0, NOISE * math.sqrt(2)) for _ in range(most * PAIRS)]
-        found += judged(pairs, most=most, noise=known, minimum_effect=0.0) is Finding.BETTER
-    assert found <= 8_000 * ERROR
+        better += judged(pairs, most=most, noise=noise, minimum_effect=0.0) is Finding.BETTER
+    assert better <= 8_000 * ERROR
 
 
 @pytest.mark.parametrize(
-    ("known", "most", "share"), [(NOISE, 3, 0.01), (NOISE, 4, 0.04), (NOISE, 6, 0.025), (0.0, 6, 0.055)]
+    ("noise", "most", "share"), [(NOISE, 3, 0.01), (NOISE, 4, 0.04), (NOISE, 6, 0.025), (0.0, 6, 0.055)]
 )
-def test_a_friend_of_the_author_brings_little_luck_through(known: float, most: int, share: float) -> None:
+def test_a_friend_of_the_author_brings_little_luck_through(noise: float, most: int, share: float) -> None:
     """Before anybody was left out at the first looks: 0.06, with the noise known."""
     dice = random.Random(5)
     spread = NOISE * math.sqrt(2)
@@ -83,23 +83,23 @@ def test_a_friend_of_the_author_brings_little_luck_through(known: float, most: i
     for gain in (1, 2, 3, 4, 6, 1000):
         for pairs in seen:
             pairs[PAIRS : 2 * PAIRS] = [gain * NOISE] * PAIRS
-        found = [judged(pairs, most=most, noise=known, minimum_effect=0.0) for pairs in seen]
-        assert found.count(Finding.BETTER) <= share * len(seen)
+        findings = [judged(pairs, most=most, noise=noise, minimum_effect=0.0) for pairs in seen]
+        assert findings.count(Finding.BETTER) <= share * len(seen)
 
 
 @pytest.mark.parametrize(
-    ("known", "most", "shares"),
+    ("noise", "most", "shares"),
     [(NOISE, 6, (0.96, 0.99)), (NOISE, 4, (0.85, 0.99)), (0.0, 6, (0.75, 0.99)), (0.0, 4, (0.12, 0.43))],
 )
-def test_a_single_liar_buries_no_large_gain(known: float, most: int, shares: tuple[float, ...]) -> None:
+def test_a_single_liar_buries_no_large_gain(noise: float, most: int, shares: tuple[float, ...]) -> None:
     dice = random.Random(6)
     for effect, share in zip((3, 5), shares, strict=True):
         seen = [[dice.gauss(effect, math.sqrt(2)) * NOISE for _ in range(most * PAIRS)] for _ in range(600)]
         for lie in ((-1000.0, -1000.0), (-1000.0, -994.0), (-3.0, 9.0), (-1000.0, 1001.0), (1000.0, 1000.0)):
             for pairs in seen:
                 pairs[:PAIRS] = [NOISE * value for value in lie]
-            found = [judged(pairs, most=most, noise=known, minimum_effect=NOISE / 2) for pairs in seen]
-            assert found.count(Finding.BETTER) >= share * len(seen)
+            findings = [judged(pairs, most=most, noise=noise, minimum_effect=NOISE / 2) for pairs in seen]
+            assert findings.count(Finding.BETTER) >= share * len(seen)
 
 
 def test_where_the_noise_is_not_known_two_verifiers_confirm_nothing() -> None:
@@ -146,7 +146,7 @@ def test_whoever_stands_against_the_others_decides_nothing_and_all_six_are_heard
 def test_any_pairs_have_a_finding_and_more_than_six_change_nothing(
     pairs: list[tuple[float, ...]], noise: float, least: float
 ) -> None:
-    found = judge_pairs(pairs, noise=noise, minimum_effect=least)
-    assert (found.finding is Finding.OPEN) <= (len(pairs) < MOST_VOTERS)
-    assert found == judge_pairs(pairs[:MOST_VOTERS], noise=noise, minimum_effect=least)
-    assert min(len(pairs), LOOKS[-1]) <= found.verifiers <= len(pairs)
+    outcome = judge_pairs(pairs, noise=noise, minimum_effect=least)
+    assert (outcome.finding is Finding.OPEN) <= (len(pairs) < MOST_VOTERS)
+    assert outcome == judge_pairs(pairs[:MOST_VOTERS], noise=noise, minimum_effect=least)
+    assert min(len(pairs), LOOKS[-1]) <= outcome.verifiers <= len(pairs)

@@ -61,10 +61,10 @@ def test_the_culprits_alone_are_refused(tmp_path, fault, culprits):
 
 def test_an_import_goes_on_after_a_culprit(tmp_path):
     honest, bad, made = batch([4, 9])
-    with Log.open(tmp_path / "there.sqlite", NETWORK) as remote, BlobStore(tmp_path / "blobs") as blobs:
-        remote.writer.ingest(pairs(made), now_ms=NOW_MS)
+    with Log.open(tmp_path / "there.sqlite", NETWORK) as sender, BlobStore(tmp_path / "blobs") as blobs:
+        sender.writer.ingest(pairs(made), now_ms=NOW_MS)
         with (tmp_path / "bundle.car").open("wb") as file:
-            write_bundle(remote, blobs, file)
+            write_bundle(sender, blobs, file)
         imported = Imported()
         with faulty(tmp_path / "log.sqlite", "overflow") as log, (tmp_path / "bundle.car").open("rb") as file:
             import_bundle(file, log, blobs, imported, now_ms=NOW_MS)

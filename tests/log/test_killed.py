@@ -90,10 +90,10 @@ def test_killed_while_ingesting(tmp_path):
             announced = set(kill_one("ingest", tmp_path, seed))
             with Log.open(tmp_path / "log.sqlite", NETWORK, read_only=True) as log:
                 for batch in batches(seed):
-                    remote = len(log.records.has([record.id for record in batch]))
-                    assert remote in (0, BATCH), "a part of a batch was stored"
-                    assert remote or batch[0].id.hex() not in announced
-                    outcomes[remote] += 1
+                    stored = len(log.records.has([record.id for record in batch]))
+                    assert stored in (0, BATCH), "a part of a batch was stored"
+                    assert stored or batch[0].id.hex() not in announced
+                    outcomes[stored] += 1
     assert set(outcomes) == {0, BATCH}, "the kills fell all too early or all too late"
     with Log.open(tmp_path / "log.sqlite", NETWORK) as log:
         check_integrity(log)

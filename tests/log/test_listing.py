@@ -117,22 +117,22 @@ class Table:
     def plain(self) -> dict[str, list[tuple]]:
         """The same from one pass over all runs."""
         by_name: dict[str, list[tuple]] = {table: [] for table in TABLES}
-        remote = {n for (n,) in self.connection.execute("SELECT n FROM run")}
+        run_numbers = {n for (n,) in self.connection.execute("SELECT n FROM run")}
         states = {
             n: row
             for n, *row in self.connection.execute(
                 "SELECT n, state, value, improvement, attested, compared FROM standing"
             )
         }
-        numbers = {name(n): n for n in remote}
+        numbers = {name(n): n for n in run_numbers}
         best: dict[tuple, float] = {}
         tally, slots = Counter(), Counter()
-        for n in sorted(remote, key=lambda n: (self.runs[n][1], name(n))):
+        for n in sorted(run_numbers, key=lambda n: (self.runs[n][1], name(n))):
             task, minutes, status, value, parent, device = self.runs[n]
             state, verified, gain, attested, fair = states.get(n, ["reported", None, None, 0, 0])
             sign, clocked, time = (1 if TASKS[task][0] == "minimize" else -1), TASKS[task][1], minutes * MINUTES_MS
             reported = value if status == "ok" else None
-            output = reported if verified is None else verified
+            latest_value = reported if verified is None else verified
             above = self.runs[numbers[name(parent)]] if parent is not None and name(parent) in numbers else None
             delta = None
             if gain is not None:
@@ -142,10 +142,10 @@ class Table:
             fair = fair and reported is not None
             hardware = device if clocked and fair else ""
             claim = sign * reported if fair and attested and state in ("reported", "confirmed") else None
-            sure = sign * output if fair and state == "confirmed" else None
+            sure = sign * latest_value if fair and state == "confirmed" else None
             mark = "failed" if status != "ok" else state
             zeros = 32 - int.from_bytes(name(n)[:4]).bit_length()
-            by_name["listing"].append((n, task, time, mark, output, delta, hardware, claim, sure, zeros))
+            by_name["listing"].append((n, task, time, mark, latest_value, delta, hardware, claim, sure, zeros))
             for kind, key in enumerate((claim, sure)):
                 course = (task, hardware, kind)
                 if key is not None and key < best.get(course, math.inf):
@@ -257,8 +257,8 @@ def test_a_filter_finds_what_looking_at_each_run_finds(
     with_place = sorted(target, key=lambda n: rows[n][2], reverse=falling and order == "time")
     expected = with_place
     if order != "time":
-        remote = sorted((n for n in with_place if rows[n][1] is not None), key=lambda n: sign * rows[n][1])
-        expected = [*remote, *(n for n in with_place if rows[n][1] is None)]
+        with_key = sorted((n for n in with_place if rows[n][1] is not None), key=lambda n: sign * rows[n][1])
+        expected = [*with_key, *(n for n in with_place if rows[n][1] is None)]
     requests = replace(result, marks=frozenset(marks))
     views = [listing_.page(requests, order, falling=falling, limit=cut, skip=skip) for skip in range(0, 15, cut)]
     assert [n for page in views for n in page] == expected
@@ -280,11 +280,11 @@ def test_places_are_those_of_counting(runs, steps, least: int) -> None:
     settle_listing(table.connection)
     for task in TASKS:
         places = questions.Listing(Reader(table.connection)).places(task)
-        remote = sorted((row[2], name(row[0]), 10 + row[0]) for row in table.plain()["listing"] if row[1] == task)
-        costs = list(accumulate(cost for _, _, cost in remote))
-        assert places.total == len(remote)
-        assert places.of(run[:2] for run in remote) == [(at, cost) for at, cost in enumerate(costs, 1)]
-        for axis, sums in (("number", list(range(1, len(remote) + 1))), ("cost", costs)):
-            first = next((run[:2] for run, sum_ in zip(remote, sums, strict=True) if sum_ >= least), None)
+        run_costs = sorted((row[2], name(row[0]), 10 + row[0]) for row in table.plain()["listing"] if row[1] == task)
+        costs = list(accumulate(cost for _, _, cost in run_costs))
+        assert places.total == len(run_costs)
+        assert places.of(run[:2] for run in run_costs) == [(at, cost) for at, cost in enumerate(costs, 1)]
+        for axis, sums in (("number", list(range(1, len(run_costs) + 1))), ("cost", costs)):
+            first = next((run[:2] for run, sum_ in zip(run_costs, sums, strict=True) if sum_ >= least), None)
             assert places.at(axis, least) == first
     table.connection.close()

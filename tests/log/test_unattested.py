@@ -117,12 +117,12 @@ def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, dat
     first = delegated(ROOT, DEVICE)
     left = [first, *(record for record in made if data.draw(st.booleans()))]
     right = [first, *(record for record in made if record not in left or data.draw(st.booleans()))]
-    with opened() as item, opened() as other:
-        fill(item, left)
-        fill(other, right)
-        for local, remote in ((item, other), (other, item)):
+    with opened() as ours, opened() as theirs:
+        fill(ours, left)
+        fill(theirs, right)
+        for local, remote in ((ours, theirs), (theirs, ours)):
             local.writer.ingest(list(remote.records.iter_raw()), now_ms=NOW_MS + 10**6)
-        assert held(item) == held(other) == kept_of([*left, *right])
+        assert held(ours) == held(theirs) == kept_of([*left, *right])
 
 
 def test_whom_a_founder_admits_is_named_until_the_founder_dismisses_it():

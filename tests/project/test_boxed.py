@@ -77,7 +77,12 @@ def test_a_strangers_components_learn_in_the_sandbox_what_they_learn_outside(
     assert foreign_components(shipped_as_strange) == ["policy.q_table", "trainer.sarsa"]
     figures: list[int] = []
     first = do_project_run(
-        Choices(folder), "train", 300, now_ms=now_ms, box=box, on_figures=lambda told: figures.append(told.episodes)
+        Choices(folder),
+        "train",
+        300,
+        now_ms=now_ms,
+        box=box,
+        on_figures=lambda progress: figures.append(progress.episodes),
     )
     measured = do_project_run(Choices(folder), "bench", 4, now_ms=now_ms, box=box)
     second = do_project_run(Choices(folder), "train", 20, now_ms=now_ms, box=box)
@@ -244,12 +249,12 @@ def contained(what: str, level: Level, tmp_path: Path, listener: int) -> None:
     home, outside, folder = tmp_path / "home", tmp_path / "outside", tmp_path / "agent"
     home.mkdir()
     (home / "id_ed25519").write_text(SECRET)
-    attack, said = CONTAINED[what]
+    attack, message = CONTAINED[what]
     attack = attack.format(secret=str(home / "id_ed25519"), port=listener, outside=str(outside), folder=str(folder))
     with_stranger(folder, attack)
     before = (folder / "agent.ini").read_text()
     limits = JobLimits(seconds=5, memory_bytes=1 << 29, disk_bytes=64 << 20, processes=32)
-    with pytest.raises(AutoresearchError, match=said) as raised:
+    with pytest.raises(AutoresearchError, match=message) as raised:
         do_project_run(Choices(folder), "bench", 1, now_ms=now_ms, box=lambda: box(level, limits))
     assert SECRET not in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -275,12 +280,12 @@ class SimpleAgent(Agent):
 @needs_sandbox
 @pytest.mark.parametrize("what", STATES)
 def test_a_state_that_can_not_be_kept_is_a_sentence(what: str, tmp_path: Path) -> None:
-    state, said = STATES[what]
+    state, message = STATES[what]
     folder = with_stranger(
         tmp_path, "pass", more=f"def state_dict(self):\n    import numpy as np\n    return {state}\n"
     )
     (folder / "agent.py").write_text(LAZY_AGENT)
-    with pytest.raises(AutoresearchError, match=said):
+    with pytest.raises(AutoresearchError, match=message):
         do_project_run(Choices(folder), "train", 1, now_ms=now_ms, box=box)
     assert kept_runs(load_project(folder)) == []
 
@@ -375,6 +380,6 @@ def interrupted(project: Project, *, grace: float) -> str:
     assert process.stdout
     assert int(process.stdout.readline()) >= 0
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=250)[0]
+    output = process.communicate(timeout=250)[0]
     assert process.returncode == 0
-    return said
+    return output

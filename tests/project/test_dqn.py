@@ -17,8 +17,8 @@ EPISODES = 300
 @pytest.mark.timeout(900)
 def test_dqn_balances_the_pole(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    for kind, wanted in (("environment", "gym:CartPole-v1"), ("policy", "dqn"), ("trainer", "dqn_sgd")):
-        project = install(project, find_offer(kind, wanted, tmp_path), default=True)
+    for kind, component in (("environment", "gym:CartPole-v1"), ("policy", "dqn"), ("trainer", "dqn_sgd")):
+        project = install(project, find_offer(kind, component, tmp_path), default=True)
     train(tmp_path, EPISODES)
     assert bench(tmp_path, 50).data.metrics["mean_reward"] >= 450
 
@@ -26,8 +26,8 @@ def test_dqn_balances_the_pole(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_dqn_goes_on_from_what_it_learned(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    for kind, wanted in (("policy", "dqn"), ("trainer", "dqn_sgd")):
-        project = install(project, find_offer(kind, wanted, tmp_path), default=True)
+    for kind, component in (("policy", "dqn"), ("trainer", "dqn_sgd")):
+        project = install(project, find_offer(kind, component, tmp_path), default=True)
     first = train(tmp_path, 4)
     names = {path.name for path in (first.folder / "data").iterdir()}
     assert {"policy.dqn.safetensors", "trainer.dqn_sgd.safetensors"} <= names

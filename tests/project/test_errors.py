@@ -16,7 +16,7 @@ HEAD = "[Environment]\nclass_name = light:Light\n"
 TAIL = "[Policy]\nclass_name = still:Still\n"
 
 
-def said(folder: Path, ini: str, *assignments: str) -> tuple[str, int, str]:
+def failed_run(folder: Path, ini: str, *assignments: str) -> tuple[str, int, str]:
     """The sentence, status and hint of a benchmark run that fails."""
     (folder / "agent.ini").write_text(ini)
     with pytest.raises(AutoresearchError) as raised:
@@ -42,9 +42,9 @@ def said(folder: Path, ini: str, *assignments: str) -> tuple[str, int, str]:
     ],
 )  # fmt: skip
 def test_a_wrong_line_is_named(tmp_path: Path, ini: str, sentence: str, status: int) -> None:
-    found = said(plain(tmp_path), ini)
-    assert sentence in found[0]
-    assert found[1] == status
+    failure = failed_run(plain(tmp_path), ini)
+    assert sentence in failure[0]
+    assert failure[1] == status
     assert not (tmp_path / ".autoresearch/head").exists()
 
 
@@ -73,34 +73,34 @@ def test_parameters_come_from_the_ini_then_the_file_then_the_command(tmp_path: P
 def test_a_wrong_line_of_the_parameters_is_named(tmp_path: Path, yaml: str, sentence: str) -> None:
     plain(tmp_path)
     (tmp_path / "parameters.yaml").write_text(yaml)
-    found = said(tmp_path, HEAD + TAIL)
-    assert sentence in found[0]
-    assert found[1] == 2
+    failure = failed_run(tmp_path, HEAD + TAIL)
+    assert sentence in failure[0]
+    assert failure[1] == 2
 
 
 def test_a_wrong_assignment_is_named(tmp_path: Path) -> None:
     plain(tmp_path)
-    assert "“length=3” sets nothing" in said(tmp_path, HEAD + TAIL, "length=3")[0]
-    assert "--set trainer.x: this project has no trainer" in said(tmp_path, HEAD + TAIL, "trainer.x=3")[0]
+    assert "“length=3” sets nothing" in failed_run(tmp_path, HEAD + TAIL, "length=3")[0]
+    assert "--set trainer.x: this project has no trainer" in failed_run(tmp_path, HEAD + TAIL, "trainer.x=3")[0]
     assert (
         "--set environment.length: environment.light: length must"
-        in said(tmp_path, HEAD + TAIL, "environment.length=x")[0]
+        in failed_run(tmp_path, HEAD + TAIL, "environment.length=x")[0]
     )
 
 
 def test_an_error_in_a_components_code_names_its_line(tmp_path: Path) -> None:
     plain(tmp_path)
     (tmp_path / "still.py").write_text(POLICY.replace("return 0", "return 1 / 0"))
-    found = said(tmp_path, HEAD + TAIL)
-    assert "still.py, line 4: ZeroDivisionError: division by zero" in found[0]
-    assert "log.txt" in found[2]
+    failure = failed_run(tmp_path, HEAD + TAIL)
+    assert "still.py, line 4: ZeroDivisionError: division by zero" in failure[0]
+    assert "log.txt" in failure[2]
     assert "Traceback" in (tmp_path / ".autoresearch/log.txt").read_text()
     (tmp_path / "still.py").write_text("def broken(\n")
-    assert "policy.still: still.py, line 1: SyntaxError" in said(tmp_path, HEAD + TAIL)[0]
+    assert "policy.still: still.py, line 1: SyntaxError" in failed_run(tmp_path, HEAD + TAIL)[0]
     (tmp_path / "still.py").write_text("import no_such_package\n")
-    assert "needs the package no_such_package" in said(tmp_path, HEAD + TAIL)[0]
+    assert "needs the package no_such_package" in failed_run(tmp_path, HEAD + TAIL)[0]
     (tmp_path / "still.py").write_text("import os\nos._exit(3)\n")
-    assert "the project's process ended before the run was done" in said(tmp_path, HEAD + TAIL)[0]
+    assert "the project's process ended before the run was done" in failed_run(tmp_path, HEAD + TAIL)[0]
 
 
 def test_what_was_learned_for_another_environment_is_refused_with_a_remedy(tmp_path: Path) -> None:
@@ -115,10 +115,10 @@ def test_what_was_learned_for_another_environment_is_refused_with_a_remedy(tmp_p
 def test_a_damaged_state_is_refused_with_a_remedy(tmp_path: Path) -> None:
     run = train(learner(tmp_path), 5)
     for name in ("policy.q_table.json", "policy.q_table.safetensors"):
-        kept = (run.folder / "data" / name).read_bytes()
+        content = (run.folder / "data" / name).read_bytes()
         (run.folder / "data" / name).write_bytes(b"{")
         with pytest.raises(AutoresearchError, match="is damaged") as raised:
             bench(tmp_path, 1)
         assert raised.value.hint == "autoresearch agent reset"
-        (run.folder / "data" / name).write_bytes(kept)
+        (run.folder / "data" / name).write_bytes(content)
     assert bench(tmp_path, 1).data.parent == run.id

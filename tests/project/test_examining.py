@@ -135,23 +135,23 @@ def examined(place: Path, level: Level, policy: str, seed: int = 3) -> JobOutcom
 
 
 def test_an_honest_agent_gets_the_mean_reward_of_its_episodes(tmp_path: Path, level: Level) -> None:
-    found = examined(tmp_path, level, RIGHT)
+    outcome = examined(tmp_path, level, RIGHT)
 
-    assert (found.status, found.value) == (RunStatus.OK, -9.0), found.reason
-    assert (found.metrics["episodes"], found.metrics["steps"]) == (20, 180)
+    assert (outcome.status, outcome.value) == (RunStatus.OK, -9.0), outcome.reason
+    assert (outcome.metrics["episodes"], outcome.metrics["steps"]) == (20, 180)
 
 
 @pytest.mark.parametrize("policy", [MOVES_ITSELF, REPORTS_ITSELF], ids=["moves itself", "reports itself"])
 def test_what_a_policy_does_or_says_in_its_own_sandbox_changes_nothing(
     policy: str, tmp_path: Path, level: Level
 ) -> None:
-    found = examined(tmp_path, level, policy)
+    outcome = examined(tmp_path, level, policy)
 
-    assert found.value in (None, -9.0), found.log.decode()
+    assert outcome.value in (None, -9.0), outcome.log.decode()
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "message"),
     [
         (BEGINS_ANEW, "an episode of a benchmark can't be begun anew"),
         (REPEATS_THE_REWARD, "is not in the action space"),
@@ -162,12 +162,12 @@ def test_what_a_policy_does_or_says_in_its_own_sandbox_changes_nothing(
     ],
     ids=["begins anew", "repeats the reward", "wrong action", "huge action", "no answer", "broken"],
 )
-def test_a_policy_that_does_not_play_gets_no_number(policy: str, said: str, tmp_path: Path, level: Level) -> None:
-    found = examined(tmp_path, level, policy)
+def test_a_policy_that_does_not_play_gets_no_number(policy: str, message: str, tmp_path: Path, level: Level) -> None:
+    outcome = examined(tmp_path, level, policy)
 
-    assert found.status is not RunStatus.OK
-    assert found.value is None
-    assert said in found.reason + found.log.decode()
+    assert outcome.status is not RunStatus.OK
+    assert outcome.value is None
+    assert message in outcome.reason + outcome.log.decode()
 
 
 def test_an_agent_is_trained_and_its_state_measured_in_other_episodes(tmp_path: Path, level: Level) -> None:
@@ -184,10 +184,10 @@ def test_an_agent_is_trained_and_its_state_measured_in_other_episodes(tmp_path: 
     made, program = task(tmp_path / "task", harness, {"agent.ini": ini, **files})
     bench = Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
 
-    found = outcome = Experiment(made, plan_as_it_stands(made, program), bench).measure(own=True)
+    measured = outcome = Experiment(made, plan_as_it_stands(made, program), bench).measure(own=True)
 
-    assert (found.status, found.value) == (RunStatus.OK, -9.0), found.reason
-    assert found.curve[0] < -9.0
+    assert (measured.status, measured.value) == (RunStatus.OK, -9.0), measured.reason
+    assert measured.curve[0] < -9.0
     assert outcome.checkpoint is not None
     assert evaluate(made, program, outcome.checkpoint, bench, 9).value == -9.0
 
@@ -204,8 +204,8 @@ def test_gymnasium_s_environments_and_spaces_go_over_the_wall(tmp_path: Path, le
     pack_learned(tmp_path / "empty", tmp_path / "learned.zip")
     bench = Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
 
-    found = [evaluate(made, program, tmp_path / "learned.zip", bench, seed) for seed in (1, 1, 2)]
+    outcomes = [evaluate(made, program, tmp_path / "learned.zip", bench, seed) for seed in (1, 1, 2)]
 
-    assert [each.status for each in found] == [RunStatus.OK] * 3, found[0].reason
-    assert found[0].value == found[1].value != found[2].value
-    assert found[0].metrics["steps"] == 400
+    assert [each.status for each in outcomes] == [RunStatus.OK] * 3, outcomes[0].reason
+    assert outcomes[0].value == outcomes[1].value != outcomes[2].value
+    assert outcomes[0].metrics["steps"] == 400

@@ -62,14 +62,14 @@ def test_a_project_without_a_dataset_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "message"),
     [
         ("environment", "def step(self, action):\n        raise ValueError('hot')", "line 7: ValueError: hot"),
         ("trainer", "def learn(self, policy):\n        import os; os._exit(3)", "the project's process ended"),
         ("dataset", "def add(self, *row, done):\n        return 1 // 0", "ZeroDivisionError"),
     ],
 )
-def test_a_process_that_fails_ends_all_of_them(tmp_path: Path, file: str, text: str, said: str) -> None:
+def test_a_process_that_fails_ends_all_of_them(tmp_path: Path, file: str, text: str, message: str) -> None:
     team(tmp_path)
     names = {"environment": "corridor", "trainer": "q_learning", "dataset": "replay"}
     classes = {"environment": "Corridor", "trainer": "QLearning", "dataset": "Replay"}
@@ -81,7 +81,7 @@ def test_a_process_that_fails_ends_all_of_them(tmp_path: Path, file: str, text: 
     offer = find_offer(file, str(tmp_path / "broken.py"), tmp_path)
     install(load_project(tmp_path), offer, default=True)
     assert all(not each.error for each in check_project(tmp_path))
-    with pytest.raises(AutoresearchError, match=said):
+    with pytest.raises(AutoresearchError, match=message):
         train_with_actors(Choices(tmp_path), 50, 2, now_ms=now_ms)
     assert not list((tmp_path / ".autoresearch/runs").glob("*"))
 

@@ -71,7 +71,7 @@ def test_a_section_is_put_above_another_ones_comments() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[Agent]\n\n[agent]\n", "agent.ini, line 3: the section [agent] is there twice; the first is in line 1"),
         ("[Agent]\na = 1\nA = 2\n", "agent.ini, line 3: A is there twice; the first is in line 2"),
@@ -80,10 +80,10 @@ def test_a_section_is_put_above_another_ones_comments() -> None:
         ("[Agent\n", "agent.ini, line 1: “[Agent” is neither [a section] nor key = value"),
     ],
 )
-def test_errors_name_the_line(text: str, said: str) -> None:
+def test_errors_name_the_line(text: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         Ini(text, "agent.ini")
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
 NAMES = st.text("abcxyz_", min_size=1, max_size=6)
@@ -101,8 +101,8 @@ def test_what_is_set_is_read_and_what_is_removed_is_gone(
     ini.set(title, key, "new")
     ini.remove(title, "missing key")
 
-    def read(found: Ini) -> dict[str, dict[str, str]]:
-        return {each.title: {k: i.text for k, i in each.items.items()} for each in found.sections}
+    def read(parsed: Ini) -> dict[str, dict[str, str]]:
+        return {each.title: {k: i.text for k, i in each.items.items()} for each in parsed.sections}
 
     expected = {name: {k: str(v) for k, v in items.items()} for name, items in sections.items()}
     expected.setdefault(title, {})[key] = "new"

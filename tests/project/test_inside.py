@@ -53,7 +53,7 @@ def inside(
 ) -> tuple[int, str, list[dict[str, object]]]:
     """Status, what it printed, the events of the result channel."""
     read, write = os.pipe()
-    given = {
+    environment = {
         "PYTHONPATH": str(SHIPPED.parents[2]),
         "PATH": os.environ["PATH"],
         "AUTORESEARCH_RESULT_FD": str(write),
@@ -63,16 +63,16 @@ def inside(
     }
     command = [sys.executable, "-P", "-m", "autoresearch.project.inside", *(words or ("train",))]
     done = subprocess.run(
-        command, cwd=folder, env=given, pass_fds=(write,), capture_output=True, text=True, check=False
+        command, cwd=folder, env=environment, pass_fds=(write,), capture_output=True, text=True, check=False
     )
     os.close(write)
-    with os.fdopen(read) as told:
-        return done.returncode, done.stdout + done.stderr, [json.loads(line) for line in told]
+    with os.fdopen(read) as channel:
+        return done.returncode, done.stdout + done.stderr, [json.loads(line) for line in channel]
 
 
 def test_it_trains_in_the_environment_of_the_task_and_leaves_what_it_learned(flat: Path) -> None:
-    status, said, events = inside(flat, budget="200")
-    assert (status, said) == (0, "")
+    status, output, events = inside(flat, budget="200")
+    assert (status, output) == (0, "")
     result = events[-1]
     assert result["event"] == "result"
     assert result["metrics"]["episodes"] == 200  # type: ignore[index]
@@ -126,7 +126,7 @@ BROKEN = "class Sarsa:\n    def __init__(self, epsilon):\n        pass\n    def 
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said", "status"),
+    ("name", "content", "message", "status"),
     [
         ("agent.ini", "", "this project has no policy", 4),
         ("agent.ini", AGENT.replace("epsilon", "epsylon"), "agent.ini, line 13: trainer.sarsa has no parameter", 2),
@@ -136,20 +136,20 @@ BROKEN = "class Sarsa:\n    def __init__(self, epsilon):\n        pass\n    def 
     ],
 )
 def test_what_is_wrong_is_the_last_line_and_nothing_is_left(
-    flat: Path, name: str, content: str, said: str, status: int
+    flat: Path, name: str, content: str, message: str, status: int
 ) -> None:
     (flat / name).write_text(content)
     code, text, events = inside(flat)
-    assert said in text.splitlines()[-1]
+    assert message in text.splitlines()[-1]
     assert (code, events) == (status, [])
     assert not (flat / "learned.zip").exists()
 
 
 def test_words_and_variables_are_checked(flat: Path) -> None:
-    for words, budget, said in (
+    for words, budget, message in (
         (("dance",), "20", "give one of the words"),
         (("train",), "many", "AUTORESEARCH_BUDGET must be a number"),
         (("train",), "-1", "AUTORESEARCH_BUDGET must be a number"),
     ):
         status, text, _ = inside(flat, *words, budget=budget)
-        assert (status, said in text, "Traceback" in text) == (2, True, False)
+        assert (status, message in text, "Traceback" in text) == (2, True, False)

@@ -24,16 +24,16 @@ def far(version: str, **more: object) -> ComponentOffer:
 
 def test_a_further_source_is_asked_for_names_that_do_not_ship_and_for_versions(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    asked: list[tuple[str, str, str]] = []
+    requests: list[tuple[str, str, str]] = []
 
     def source(kind: str, name: str, version: str) -> ComponentOffer | None:
-        asked.append((kind, name, version))
+        requests.append((kind, name, version))
         return far(version or "2.0.0", parameters={"speed": "3"}) if name == "far" else None
 
     assert find_offer("policy", "q_table", tmp_path, sources=[source]).pins["source"] == "shipped"
-    assert asked == []
-    found = find_offer("policy", "far", tmp_path, sources=[source])
-    project = install(project, found, default=True)
+    assert requests == []
+    offer = find_offer("policy", "far", tmp_path, sources=[source])
+    project = install(project, offer, default=True)
     component = project.component("policy")
     assert (component.pins["version"], component.settings["speed"].value) == ("2.0.0", "3")
     assert Path(component.file).read_bytes() == CODE
@@ -43,10 +43,10 @@ def test_a_further_source_is_asked_for_names_that_do_not_ship_and_for_versions(t
         load_project(tmp_path), find_offer("Policy", "far==1.0.0", tmp_path, sources=[source]), default=True
     )
     assert project.ini.read_text() == ini.replace("2.0.0", "1.0.0")
-    for wanted in ("q_table==3", "ann/q_table"):
+    for requirement in ("q_table==3", "ann/q_table"):
         with pytest.raises(NotFound):
-            find_offer("policy", wanted, tmp_path, sources=[source])
-    assert asked == [
+            find_offer("policy", requirement, tmp_path, sources=[source])
+    assert requests == [
         ("policy", "far", ""),
         ("policy", "far", "1.0.0"),
         ("policy", "q_table", "3"),

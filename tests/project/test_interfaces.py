@@ -59,9 +59,9 @@ def test_the_agent_of_the_design_document_trains_and_runs(tmp_path: Path) -> Non
 def test_components_are_reached_by_name_attribute_and_default(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     learner(tmp_path)
-    for wanted in ("2048", "gym:CartPole-v1"):
-        install(load_project(tmp_path), find_offer("environment", wanted, tmp_path), default=False)
-    shown = python(
+    for name in ("2048", "gym:CartPole-v1"):
+        install(load_project(tmp_path), find_offer("environment", name, tmp_path), default=False)
+    printed = python(
         """
 from autoresearch import acr, Agent
 print(list(acr.environment), len(acr.policy), "dqn" in acr.policy, acr.policy)
@@ -78,7 +78,7 @@ print(type(acr.policy.mine).__name__, acr.policy.default is acr.policy["q_table"
 """,
         tmp_path,
     )
-    assert shown.splitlines() == [
+    assert printed.splitlines() == [
         "['corridor', '2048', 'cartpole'] 2 False <policy: random, q_table>",
         "5 True",
         "5 Discrete(2)",
@@ -152,8 +152,8 @@ def test_the_checker_names_what_is_missing_and_forbids_nothing(tmp_path: Path) -
     (tmp_path / "agent.ini").write_text(
         (tmp_path / "agent.ini").read_text() + "[Memory.notes]\nclass_name = still:Still\n"
     )
-    found = {each.key: (each.missing, each.error) for each in check_project(tmp_path)}
-    assert found == {
+    checks = {each.key: (each.missing, each.error) for each in check_project(tmp_path)}
+    assert checks == {
         "environment.light": (["action_space", "observation_space"], ""),
         "policy.still": (["state_dict", "load_state_dict"], ""),
         "memory.notes": ([], ""),
@@ -175,10 +175,10 @@ def test_every_component_that_ships_has_its_interface(tmp_path: Path) -> None:
         if (offer.type, offer.name) != ("trainer", "dqn_sgd"):  # it needs a dqn as the default
             project = install(project, offer, default=(offer.type, offer.name) == ("policy", "dqn"))
     install(project, find_offer("trainer", "dqn_sgd", tmp_path), default=False)
-    found = check_project(tmp_path)
-    assert len(found) == 1 + len(shipped_offers()) + 1
+    checks = check_project(tmp_path)
+    assert len(checks) == 1 + len(shipped_offers()) + 1
     unnamed = ("environment.remote", [], "no service is named")
-    assert [(each.key, each.missing, each.error) for each in found if each.missing or each.error] == [unnamed]
+    assert [(each.key, each.missing, each.error) for each in checks if each.missing or each.error] == [unnamed]
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(max_size=5)
@@ -195,19 +195,19 @@ STATES = st.recursive(
 def test_a_state_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, state: dict[str, Any]) -> None:
     folder = tmp_path_factory.mktemp("state")
     save_state(folder, "policy.one", state)
-    found = load_state(folder, "policy.one")
-    assert same(found, state)
+    loaded = load_state(folder, "policy.one")
+    assert same(loaded, state)
     assert {path.suffix for path in folder.iterdir()} <= {".json", ".safetensors"}
 
 
-def same(one: Any, other: Any) -> bool:
-    if isinstance(other, np.ndarray):
-        return isinstance(one, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
-    if isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in other)
-    if isinstance(other, list | tuple):
-        return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+def same(first: Any, second: Any) -> bool:
+    if isinstance(second, np.ndarray):
+        return isinstance(first, np.ndarray) and first.dtype == second.dtype and np.array_equal(first, second)
+    if isinstance(second, Mapping):
+        return first.keys() == second.keys() and all(same(first[key], second[key]) for key in second)
+    if isinstance(second, list | tuple):
+        return type(first) is type(second) and len(first) == len(second) and all(map(same, first, second))
+    return bool(first == second)
 
 
 @pytest.mark.slow
@@ -217,11 +217,11 @@ def test_tensors_come_back_as_tensors_and_objects_are_refused(tmp_path: Path) ->
     optimizer = torch.optim.Adam([torch.nn.Parameter(torch.ones(2, 3))])
     state = {"w": torch.arange(6).reshape(2, 3), "count": torch.tensor(3.0), "optimizer": optimizer.state_dict()}
     save_state(tmp_path, "trainer.x", state)
-    found = load_state(tmp_path, "trainer.x")
-    assert found
-    assert torch.equal(found["w"], state["w"])
-    assert (found["count"].shape, float(found["count"])) == ((), 3.0)
-    optimizer.load_state_dict(found["optimizer"])
+    loaded = load_state(tmp_path, "trainer.x")
+    assert loaded
+    assert torch.equal(loaded["w"], state["w"])
+    assert (loaded["count"].shape, float(loaded["count"])) == ((), 3.0)
+    optimizer.load_state_dict(loaded["optimizer"])
     for wrong in (object(), {1, 2}, np.array([object()]), lambda: 0):
         with pytest.raises(UsageError, match=r"the state of trainer\.x can't be kept"):
             save_state(tmp_path, "trainer.x", {"wrong": wrong})

@@ -111,12 +111,12 @@ def test_classes_that_derive_from_nothing_and_interfaces(tmp_path: Path) -> None
     folder = plain(tmp_path)
     measured = run(folder, "bench", "environment.light", "policy.still")
     assert measured.data.metrics["mean_reward"] == -3
-    found = check_project(folder, pythons=apart("environment.light", "policy.still"))
-    assert [(each.key, each.missing) for each in found] == [(each.key, each.missing) for each in check_project(folder)]
+    checks = check_project(folder, pythons=apart("environment.light", "policy.still"))
+    assert [(each.key, each.missing) for each in checks] == [(each.key, each.missing) for each in check_project(folder)]
 
 
 @pytest.mark.parametrize(
-    ("decide", "said"),
+    ("decide", "message"),
     [
         ("return 1 / 0", r"policy\.still: still\.py, line 4: ZeroDivisionError"),
         ("return object()", r"what decide gives can't be passed to another process"),
@@ -125,13 +125,13 @@ def test_classes_that_derive_from_nothing_and_interfaces(tmp_path: Path) -> None
         ("import os; os._exit(3)", r"policy\.still: its process ended"),
     ],
 )
-def test_what_goes_wrong_over_there_is_a_sentence(tmp_path: Path, decide: str, said: str) -> None:
+def test_what_goes_wrong_over_there_is_a_sentence(tmp_path: Path, decide: str, message: str) -> None:
     folder = plain(tmp_path)
     code = (
         f"from autoresearch import Policy\nclass Still(Policy):\n    def decide(self, observation):\n        {decide}\n"
     )
     (folder / "still.py").write_text(textwrap.dedent(code))
-    with pytest.raises(AutoresearchError, match=said) as raised:
+    with pytest.raises(AutoresearchError, match=message) as raised:
         run(folder, "bench", "policy.still")
     assert raised.value.hint
 

@@ -39,14 +39,14 @@ def test_what_is_packed_comes_out_and_has_the_same_bytes_again(
 
 
 def packed(*names: str, content: bytes = b"{}", **changes: object) -> bytes:
-    kept = io.BytesIO()
-    with zipfile.ZipFile(kept, "w") as file:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
         for name in names:
             entry = zipfile.ZipInfo(name)
             for key, value in changes.items():
                 setattr(entry, key, value)
             file.writestr(entry, content)
-    return kept.getvalue()
+    return archive.getvalue()
 
 
 HOSTILE: dict[str, Callable[[], bytes]] = {

@@ -33,7 +33,7 @@ def fetched(project: Project, folder: Path) -> Project:
     return write_project(flat_program(project), environment_files(project), folder)
 
 
-def known(project: Project) -> dict[str, object]:
+def comparable(project: Project) -> dict[str, object]:
     """What has to be the same."""
     return {
         each.key: (
@@ -56,21 +56,21 @@ def test_an_installed_project_comes_back_the_same_and_runs(tmp_path: Path) -> No
     (folder / "parameters.yaml").write_text("trainer:\n  epsilon: 0.25\n")
     train(folder, 60)
     project = with_parameters(load_project(folder))
-    there = fetched(project, tmp_path / "theirs")
-    assert known(there) == known(project)
-    assert there.defaults == project.defaults
-    assert (there.folder / ".autoresearch/components/policy/q_table/q_table.py").is_file()
-    assert sorted(path.name for path in there.folder.iterdir()) == [".autoresearch", "agent.ini", "agent.py"]
-    assert flat_program(there) == flat_program(project)
-    assert environment_files(there) == environment_files(project)
-    assert bench(there.folder, 3).data.metrics["episodes"] == 3
+    theirs = fetched(project, tmp_path / "theirs")
+    assert comparable(theirs) == comparable(project)
+    assert theirs.defaults == project.defaults
+    assert (theirs.folder / ".autoresearch/components/policy/q_table/q_table.py").is_file()
+    assert sorted(path.name for path in theirs.folder.iterdir()) == [".autoresearch", "agent.ini", "agent.py"]
+    assert flat_program(theirs) == flat_program(project)
+    assert environment_files(theirs) == environment_files(project)
+    assert bench(theirs.folder, 3).data.metrics["episodes"] == 3
 
 
 def test_ones_own_classes_and_gymnasium_come_back_too(tmp_path: Path) -> None:
     own = load_project(plain(tmp_path / "mine"))
-    there = fetched(own, tmp_path / "theirs")
-    assert known(there) == known(own)
-    assert bench(there.folder, 2).data.metrics["mean_reward"] == bench(own.folder, 2).data.metrics["mean_reward"]
+    theirs = fetched(own, tmp_path / "theirs")
+    assert comparable(theirs) == comparable(own)
+    assert bench(theirs.folder, 2).data.metrics["mean_reward"] == bench(own.folder, 2).data.metrics["mean_reward"]
     gym = install(own, find_offer("environment", "gym:CartPole-v1", own.folder), default=True)
     assert b"id = CartPole-v1" in environment_files(gym)["environment.ini"]
     came = fetched(gym, tmp_path / "pole").component("environment")
@@ -93,9 +93,9 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
     )
     project = load_project(folder)
     assert sorted(split_program(flat_program(project))) == ["agent.ini", "helper.py", "policy.py", "policy_b.py"]
-    there = fetched(project, tmp_path / "theirs")
-    assert there.defaults == project.defaults
-    assert bench(there.folder, 1).data.metrics == bench(folder, 1).data.metrics
+    theirs = fetched(project, tmp_path / "theirs")
+    assert theirs.defaults == project.defaults
+    assert bench(theirs.folder, 1).data.metrics == bench(folder, 1).data.metrics
 
 
 def test_an_environment_brings_the_files_that_it_reads(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_can_not_be_published_is_said(tmp_path: Path, fault: str) -> None:
-    text, others, said = FAULTS[fault]
+    text, others, message = FAULTS[fault]
     folder = plain(tmp_path / "mine")
     for name, content in others.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -180,7 +180,7 @@ def test_what_can_not_be_published_is_said(tmp_path: Path, fault: str) -> None:
         (folder / "sub/other.py").write_text("import helper\nclass Other:\n    pass\n")
         with (folder / "agent.ini").open("a") as ini:
             ini.write("[Trainer]\npath = sub\nclass_name = other:Other\n")
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         flat_program(load_project(folder))
 
 
@@ -216,8 +216,8 @@ def test_every_value_of_a_parameter_survives(tmp_path_factory: pytest.TempPathFa
     folder = plain(tmp_path_factory.mktemp("project"))
     (folder / "parameters.yaml").write_text(yaml.safe_dump({"policy": {"x": value}, "environment": {"y": value}}))
     project = with_parameters(load_project(folder))
-    there = fetched(project, folder / "theirs")
-    found = there.component("policy").settings["x"].value
-    assert value_of(found) == project.component("policy").settings["x"].value
-    assert value_of(there.component("environment").settings["y"].value) == value_of(found)
-    assert flat_program(there) == flat_program(project)
+    theirs = fetched(project, folder / "theirs")
+    setting = theirs.component("policy").settings["x"].value
+    assert value_of(setting) == project.component("policy").settings["x"].value
+    assert value_of(theirs.component("environment").settings["y"].value) == value_of(setting)
+    assert flat_program(theirs) == flat_program(project)

@@ -58,11 +58,11 @@ def test_sarsa_solves_the_corridor_and_the_chain_adds_up(tmp_path: Path) -> None
 
 
 def test_a_run_repeats_itself(tmp_path: Path) -> None:
-    one, other = (train(learner(tmp_path / name), 20) for name in ("a", "b"))
-    assert one.data.metrics == other.data.metrics
-    assert one.data.curve == other.data.curve
-    assert one.data.files == other.data.files
-    assert one.data.components == other.data.components
+    first, second = (train(learner(tmp_path / name), 20) for name in ("a", "b"))
+    assert first.data.metrics == second.data.metrics
+    assert first.data.curve == second.data.curve
+    assert first.data.files == second.data.files
+    assert first.data.components == second.data.components
 
 
 def test_a_benchmark_run_learns_nothing_and_records_no_experience(tmp_path: Path) -> None:
@@ -262,5 +262,5 @@ def wait_gone(processes: list[int]) -> None:
     """Wait until they have ended."""
     import psutil
 
-    found = [psutil.Process(each) for each in processes if psutil.pid_exists(each)]
-    assert not psutil.wait_procs(found, timeout=250)[1]
+    alive = [psutil.Process(each) for each in processes if psutil.pid_exists(each)]
+    assert not psutil.wait_procs(alive, timeout=250)[1]

@@ -31,15 +31,19 @@ def key(number):
 
 
 def run_body(value=1.0, *, source=b"source", **fields):
-    given = {"task": digest_of(), "status": "ok", "source": BLOB, "budget": 1e12} | fields
-    given.setdefault("source_digest", hashlib.sha256(source).digest())
-    given.setdefault("seed", seed_for(given["task"], given["source_digest"], given.get("replicate", 0)))
-    return Run(value=value, **given)
+    run_fields = {"task": digest_of(), "status": "ok", "source": BLOB, "budget": 1e12} | fields
+    run_fields.setdefault("source_digest", hashlib.sha256(source).digest())
+    run_fields.setdefault(
+        "seed", seed_for(run_fields["task"], run_fields["source_digest"], run_fields.get("replicate", 0))
+    )
+    return Run(value=value, **run_fields)
 
 
 def task_body(definition=None):
-    given = definition or DEFINITION
-    return Task(digest=digest_of(given), name="grammar", definition=given, baseline=BLOB, harness={"prepare.py": BLOB})
+    contents = definition or DEFINITION
+    return Task(
+        digest=digest_of(contents), name="grammar", definition=contents, baseline=BLOB, harness={"prepare.py": BLOB}
+    )
 
 
 def commitment(who, body):

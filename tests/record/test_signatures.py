@@ -99,11 +99,11 @@ def test_a_key_that_signs_anything_signs_no_record(public):
 def test_two_signatures_of_one_record_are_one_record():
     secret = 42
     public = point(secret)
-    one = sealed(Forger(public, lambda text: sign(secret, public, text, 1000)), run_body())
-    two = sealed(Forger(public, lambda text: sign(secret, public, text, 1001)), run_body())
-    assert one.signature != two.signature
-    assert isinstance(admitted(one), Record)
-    assert admitted(one).id == admitted(two).id
+    first = sealed(Forger(public, lambda text: sign(secret, public, text, 1000)), run_body())
+    second = sealed(Forger(public, lambda text: sign(secret, public, text, 1001)), run_body())
+    assert first.signature != second.signature
+    assert isinstance(admitted(first), Record)
+    assert admitted(first).id == admitted(second).id
 
 
 def test_the_signature_is_over_dsses_encoding():

@@ -14,8 +14,8 @@ def test_the_specification_shows_this_record_and_it_is_admitted():
     note = Note(topic="insight", text="tea")
     made = seal(key(1), DEFAULT_NETWORK, "note", note, seq=1, prev=b"", time_ms=NOW_MS)
     assert isinstance(admit(made.raw, made.signature, DEFAULT_NETWORK, now_ms=NOW_MS), Record)
-    for shown in (made.raw, made.signature, made.id, DEFAULT_NETWORK.id):
-        assert shown.hex() in SPECIFICATION
+    for content in (made.raw, made.signature, made.id, DEFAULT_NETWORK.id):
+        assert content.hex() in SPECIFICATION
 
 
 def test_the_specification_shows_what_is_signed():

@@ -49,13 +49,13 @@ def test_pinning_keeps_what_a_person_wrote_in_the_file(folder: Path) -> None:
         pin_baseline(folder)
 
 
-@pytest.mark.parametrize("kept", [None, b"LR = 0.3\n", b"\xff"], ids=["missing", "another program", "no text"])
-def test_an_edit_without_the_pinned_baseline_is_refused_with_a_way_out(folder: Path, kept: bytes | None) -> None:
+@pytest.mark.parametrize("baseline", [None, b"LR = 0.3\n", b"\xff"], ids=["missing", "another program", "no text"])
+def test_an_edit_without_the_pinned_baseline_is_refused_with_a_way_out(folder: Path, baseline: bytes | None) -> None:
     pin_baseline(folder)
     edit(folder)
     (folder / ".autoresearch" / "baseline.py").unlink()
-    if kept is not None:
-        keep_baseline(folder, kept)
+    if baseline is not None:
+        keep_baseline(folder, baseline)
     with pytest.raises(UsageError, match="pins another train") as refused:
         load_task(folder)
     assert "autoresearch task get" in refused.value.hint

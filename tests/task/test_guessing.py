@@ -65,14 +65,14 @@ def test_what_is_given_is_not_guessed(tmp_path: Path) -> None:
     assert guess_recipe(place, edit=["b.cpp"]).build == "g++ -O2 -o b b.cpp"
     assert guess_recipe(place, command="sh ./run.sh b.cpp").edit == ("run.sh", "b.cpp")
     assert guess_recipe(place, command="make run", build="make", edit=["a.cpp"]).build == "make"
-    for given, said in (
+    for recipe_fields, message in (
         ({"edit": ["c.cpp"]}, "c.cpp does not exist"),
         ({"edit": ["Makefile"]}, "how it is started"),
         ({"command": "make run"}, "names no file"),
         ({"command": "sh 'x"}, "can't be read"),
     ):
-        with pytest.raises(UsageError, match=said):
-            guess_recipe(place, **given)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=message):
+            guess_recipe(place, **recipe_fields)  # type: ignore[arg-type]
 
 
 def test_settings_that_a_python_program_names_belong_to_it(tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_a_program_in_a_folder_finds_what_lies_beside_it(tmp_path: Path) -> None
     assert set(needed_files(place, Recipe(edit=("src/main.py",))).fixed) == {"src/net.py"}
     assert guess_recipe(place, command="python -m src.main").edit == ("src/main.py",)
     repository(place, {"words.txt": "", "setup.py": ""})
-    given = guess_recipe(place, command="python src/main.py -i words.txt")
-    assert (given.edit, set(needed_files(place, given).fixed)) == (("src/main.py",), {"src/net.py", "words.txt"})
+    recipe = guess_recipe(place, command="python src/main.py -i words.txt")
+    assert (recipe.edit, set(needed_files(place, recipe).fixed)) == (("src/main.py",), {"src/net.py", "words.txt"})
     assert guess_recipe(place).edit == ("src/main.py",), "setup.py is no program"
     repository(place, {"old/main.py": ""})
     with pytest.raises(UsageError, match=r"several programs: old/main\.py, src/main\.py"):
@@ -340,9 +340,9 @@ def test_modules_among_many_files_of_data_are_shown_with_their_folder(tmp_path: 
     needed = needed_files(place, USUAL)
     assert (needed.fixed, needed.inputs["data"].files) == ({}, 82)
 
-    given = Recipe(edit=("train.py", "data/load.py"))
+    recipe = Recipe(edit=("train.py", "data/load.py"))
     with pytest.raises(UsageError, match="files that the program needs, and that are not pinned"):
-        needed_files(place, given)
+        needed_files(place, recipe)
 
 
 def test_a_file_that_is_named_is_seen_among_so_many_that_they_are_not_all_looked_at(tmp_path: Path) -> None:

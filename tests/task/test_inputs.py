@@ -26,8 +26,8 @@ def with_data(place: Path) -> Path:
     return place
 
 
-def task_of(place: Path, **given: object) -> Task:
-    write_task(place, metric="loss", **given)  # type: ignore[arg-type]
+def task_of(place: Path, **task_fields: object) -> Task:
+    write_task(place, metric="loss", **task_fields)  # type: ignore[arg-type]
     return load_task(place)
 
 
@@ -157,12 +157,12 @@ def test_many_small_files_are_a_folder_and_what_lies_elsewhere_has_a_place(tmp_p
 
 def test_a_published_task_says_on_another_machine_what_it_needs_and_where(tmp_path: Path) -> None:
     task = task_of(with_data(tmp_path / "mine"))
-    there = rebuild_task(
+    rebuilt = rebuild_task(
         task.definition(), task.digest, harness={}, baseline=task.baseline, summary="", folder=tmp_path / "there"
     )
-    assert (there.digest, dict(there.inputs), dict(there.mounts)) == (task.digest, dict(task.inputs), {})
+    assert (rebuilt.digest, dict(rebuilt.inputs), dict(rebuilt.mounts)) == (task.digest, dict(task.inputs), {})
     with pytest.raises(CannotRunHere) as caught:
-        sources(there)
+        sources(rebuilt)
     assert f"put it there: {tmp_path / 'there/data/train.bin'}" in caught.value.hint
     with_data(tmp_path / "there")
     assert sources(load_task(tmp_path / "there"))

@@ -63,12 +63,12 @@ SPOILED = [
 ]
 
 
-@pytest.mark.parametrize(("found", "instead", "named"), SPOILED)
-def test_a_wrong_manifest_is_refused_by_name(folder: Path, found: str, instead: str, named: str) -> None:
+@pytest.mark.parametrize(("original", "instead", "named"), SPOILED)
+def test_a_wrong_manifest_is_refused_by_name(folder: Path, original: str, instead: str, named: str) -> None:
     manifest = folder / "task.toml"
     text = manifest.read_text()
-    assert found in text
-    manifest.write_text(text.replace(found, instead, 1))
+    assert original in text
+    manifest.write_text(text.replace(original, instead, 1))
 
     with pytest.raises(UsageError) as caught:
         load_task(folder)

@@ -135,7 +135,7 @@ def test_no_folder_that_is_offered_lies_in_another_or_outside(paths: list[list[s
     offered = folders_to_mount(["/".join(["tests", *path]) for path in paths], home)
     folders = [PurePosixPath(folder) for folder in offered]
     assert all((home / folder.relative_to("~")).is_dir() for folder in folders)
-    assert not any(one != other and one.is_relative_to(other) for one in folders for other in folders)
+    assert not any(folder != other and folder.is_relative_to(other) for folder in folders for other in folders)
 
 
 @pytest.mark.parametrize("piece", ["/", "/x", "x", "a:1:", 'File "', "'/", "~/a", ": "])

@@ -41,7 +41,7 @@ parts = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,8}", fullmatch=True).filter(
 )
 # Folders end with a dash, so that none has the name of a file.
 names = st.builds(
-    lambda folders, last: "/".join([*(f"{one}-" for one in folders), f"{last}x.csv"]),
+    lambda folders, last: "/".join([*(f"{name}-" for name in folders), f"{last}x.csv"]),
     st.lists(parts, max_size=3),
     parts,
 )
@@ -114,17 +114,17 @@ def digest(**files: str) -> bytes:
 
 
 def test_formatting_names_no_other_program() -> None:
-    known = digest(run_sh="a b\nc\n", model_py="X = 1.0\n")
+    program_digest = digest(run_sh="a b\nc\n", model_py="X = 1.0\n")
 
-    assert digest(run_sh="a b  \r\nc\r\n\n\n", model_py="X = 1.\n\n# a comment\n") == known
-    assert digest(model_py="X = 1.0\n", run_sh="a b\nc\n") == known
+    assert digest(run_sh="a b  \r\nc\r\n\n\n", model_py="X = 1.\n\n# a comment\n") == program_digest
+    assert digest(model_py="X = 1.0\n", run_sh="a b\nc\n") == program_digest
     for other in (
         digest(run_sh="a  b\nc\n", model_py="X = 1.0\n"),
         digest(run_sh="a b\nc\n", model_py="X = 2.0\n"),
         digest(run_sh="a b\nc\n", other_py="X = 1.0\n"),
         digest(run_sh="a b\nc\n"),
     ):
-        assert other != known
+        assert other != program_digest
 
 
 def test_a_python_file_that_is_not_python_is_named() -> None:
@@ -167,7 +167,7 @@ def test_a_published_task_of_files_becomes_the_same_folder(folder: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("found", "instead", "named"),
+    ("original", "instead", "named"),
     [
         ('"bash run.sh"', '""', "program.command"),
         ('"bash run.sh"', '"  "', "program.command is empty"),
@@ -181,9 +181,9 @@ def test_a_published_task_of_files_becomes_the_same_folder(folder: Path, tmp_pat
         ("build", "biuld", "did you mean program.build?"),
     ],
 )
-def test_a_wrong_recipe_is_refused_by_name(folder: Path, found: str, instead: str, named: str) -> None:
-    assert found in PROGRAM
-    of_files(folder, PROGRAM.replace(found, instead, 1))
+def test_a_wrong_recipe_is_refused_by_name(folder: Path, original: str, instead: str, named: str) -> None:
+    assert original in PROGRAM
+    of_files(folder, PROGRAM.replace(original, instead, 1))
 
     with pytest.raises(UsageError) as caught:
         load_task(folder)

@@ -15,14 +15,14 @@ from autoresearch.task.program import split_program
 
 
 def rebuilt(task: Task, folder: Path, **changed: object) -> Task:
-    given = {
+    fields = {
         "definition": task.definition(),
         "digest": task.digest,
         "harness": dict(task.harness),
         "baseline": task.baseline,
         "summary": task.summary,
     }
-    return rebuild_task(**{**given, **changed}, folder=folder)  # type: ignore[arg-type]
+    return rebuild_task(**{**fields, **changed}, folder=folder)  # type: ignore[arg-type]
 
 
 def test_files_beside_a_task_are_no_part_of_it(tmp_path: Path) -> None:

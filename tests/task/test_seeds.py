@@ -227,13 +227,13 @@ LINES = st.sampled_from([*SEEDS, *OTHERS, "LR = 0.1", "LR = 0.2", "x = 'é'", "d
 
 @given(st.lists(LINES, max_size=6), st.lists(LINES, max_size=6), st.integers(1, 9))
 def test_programs_are_one_only_where_they_differ_in_nothing_but_seeds(
-    one: list[str], other: list[str], number: int
+    lines: list[str], other_lines: list[str], number: int
 ) -> None:
-    first, second = "\n".join(one), "\n".join(other)
+    first, second = "\n".join(lines), "\n".join(other_lines)
     bare = seedless(first)
     assert seedless(bare) == bare
     assert seedless_digest(reseeded(first, number)) == seedless_digest(first)
     alike = source_digest(seedless(first)) == source_digest(seedless(second))
     assert (seedless_digest(first) == seedless_digest(second)) == alike
-    if alike and "LR = 0.1" in one:
-        assert "LR = 0.1" in other
+    if alike and "LR = 0.1" in lines:
+        assert "LR = 0.1" in other_lines

@@ -70,14 +70,14 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SPELLINGS)
-def test_spelling_does_not_matter(one: str, other: str) -> None:
-    assert canonical_source(one) == canonical_source(other)
+@pytest.mark.parametrize(("first", "second"), SPELLINGS)
+def test_spelling_does_not_matter(first: str, second: str) -> None:
+    assert canonical_source(first) == canonical_source(second)
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_what_a_run_could_notice_matters(one: str, other: str) -> None:
-    assert canonical_source(one) != canonical_source(other)
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_what_a_run_could_notice_matters(first: str, second: str) -> None:
+    assert canonical_source(first) != canonical_source(second)
 
 
 constants = st.one_of(
@@ -94,20 +94,20 @@ constants = st.one_of(
 @example(0, False)
 @example(1, 1.0)
 @example("", b"")
-def test_different_constants_are_different_programs(one: object, other: object) -> None:
-    same = type(one) is type(other) and one == other
+def test_different_constants_are_different_programs(first: object, second: object) -> None:
+    same = type(first) is type(second) and first == second
 
-    assert (canonical_source(f"x = {one!r}") == canonical_source(f"x = {other!r}")) == same
+    assert (canonical_source(f"x = {first!r}") == canonical_source(f"x = {second!r}")) == same
 
 
 comments = st.text(st.characters(exclude_characters="\r\n\f\x00", exclude_categories=["Cs", "Cc"]), max_size=30)
 
 
 @given(st.lists(comments, min_size=1, max_size=4), st.integers(min_value=1, max_value=4))
-def test_comments_and_blank_lines_in_the_shipped_source_do_not_matter(said: list[str], blank: int) -> None:
+def test_comments_and_blank_lines_in_the_shipped_source_do_not_matter(texts: list[str], blank: int) -> None:
     lines = ["", "", *TRAIN.split("\n")]  # the first two lines are where an encoding would be declared
-    for i, comment in enumerate(said):
-        at = 2 + len(lines) * i // (len(said) + 1)
+    for i, comment in enumerate(texts):
+        at = 2 + len(lines) * i // (len(texts) + 1)
         if not _inside_a_text(lines[:at]):
             lines[at:at] = [f"# {comment}", *[""] * blank]
 
@@ -204,8 +204,8 @@ print(json.dumps([hashlib.sha256(module.canonical_source(source)).hexdigest() fo
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.12", "3.13", "3.14"])
 def test_other_versions_of_python_agree(version: str) -> None:
-    found = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python"))
-    if not found:
+    interpreters = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}*/bin/python"))
+    if not interpreters:
         pytest.skip(f"Python {version} is not here")
     standard_library = Path(ast.__file__).parent
     names = ["argparse", "dataclasses", "typing", "inspect", "enum", "fractions", "statistics", "pathlib", "traceback"]
@@ -216,7 +216,11 @@ def test_other_versions_of_python_agree(version: str) -> None:
     ]
 
     answer = subprocess.run(
-        [found[-1], "-I", "-c", SCRIPT, ROOT], input=json.dumps(sources), capture_output=True, text=True, check=True
+        [interpreters[-1], "-I", "-c", SCRIPT, ROOT],
+        input=json.dumps(sources),
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert json.loads(answer.stdout) == [source_digest(source).hex() for source in sources]
@@ -233,17 +237,17 @@ class Garbage:
 
 
 def test_threads_parse_at_the_same_time() -> None:
-    found: list[BaseException] = []
+    errors: list[BaseException] = []
     end = time.monotonic() + 1
 
     def parse(depth: int) -> None:
         if depth:
             return parse(depth - 1)
         try:
-            while time.monotonic() < end and not found:
+            while time.monotonic() < end and not errors:
                 canonical_source(TRAIN)
         except BaseException as error:  # noqa: BLE001 - told by the test
-            found.append(error)
+            errors.append(error)
 
     threads = [threading.Thread(target=parse, args=(20 * number,)) for number in range(3)]
     usual = sys.getswitchinterval()
@@ -259,4 +263,4 @@ def test_threads_parse_at_the_same_time() -> None:
             thread.join()
     finally:
         sys.setswitchinterval(usual)
-    assert found == []
+    assert errors == []

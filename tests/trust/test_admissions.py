@@ -114,17 +114,17 @@ words = st.builds(
 about_devices = [*delegates(FOUNDER, LAPTOP), revokes(FOUNDER, LAPTOP, NOW_MS + 4)]
 
 
-@given(said=st.lists(words, max_size=12, unique_by=lambda record: record.id), data=st.data())
+@given(decisions=st.lists(words, max_size=12, unique_by=lambda record: record.id), data=st.data())
 @settings(deadline=None)
-def test_any_order_of_arrival_gives_the_same_trust(said: list[Record], data: st.DataObject) -> None:
-    taken_back = data.draw(st.lists(st.sampled_from(said), max_size=2) if said else st.just([]))
+def test_any_order_of_arrival_gives_the_same_trust(decisions: list[Record], data: st.DataObject) -> None:
+    taken_back = data.draw(st.lists(st.sampled_from(decisions), max_size=2) if decisions else st.just([]))
     back = [withdraws(FOUNDER, *taken_back, at=data.draw(st.integers(0, 6)))] if taken_back else []
-    records = [*about_devices, *said, *back]
+    records = [*about_devices, *decisions, *back]
     shuffled = data.draw(st.permutations(records))
-    here, there = Roster(records, BOTH), Roster(shuffled, BOTH)
-    assert (here.participants, here.decisions) == (there.participants, there.decisions)
+    in_order, out_of_order = Roster(records, BOTH), Roster(shuffled, BOTH)
+    assert (in_order.participants, in_order.decisions) == (out_of_order.participants, out_of_order.decisions)
     heeded = {FOUNDER.public, SECOND.public, LAPTOP.public}
     admitting = {
-        record.body.participant for record in said if record.author in heeded and record.body.action == "admit"
+        record.body.participant for record in decisions if record.author in heeded and record.body.action == "admit"
     }
-    assert here.participants - BOTH.founders <= admitting, "only a founder's word makes anybody count"
+    assert in_order.participants - BOTH.founders <= admitting, "only a founder's word makes anybody count"

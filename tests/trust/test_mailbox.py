@@ -38,7 +38,7 @@ def test_spellings_of_one_mailbox_are_one(spelling, same):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("y.ou@example.org", "you@example.org"),
         ("you-x@example.org", "you@example.org"),
@@ -46,8 +46,8 @@ def test_spellings_of_one_mailbox_are_one(spelling, same):
         ("you@gmail.com", "you@yahoo.com"),
     ],
 )
-def test_mailboxes_that_differ_stay_apart(one, other):
-    assert mailbox(one) != mailbox(other)
+def test_mailboxes_that_differ_stay_apart(first, second):
+    assert mailbox(first) != mailbox(second)
 
 
 NO_ADDRESSES = """

@@ -104,17 +104,17 @@ def test_nobody_revokes_or_claims_anothers_device() -> None:
 
 
 def test_it_takes_as_many_attestors_as_the_network_says() -> None:
-    one = [*delegates(ROOT, DEVICE), attests(ATTESTORS[0], ROOT)]
-    assert not Roster(one, TRUST).voter(DEVICE.public, NOW_MS).attested
-    assert Roster([*one, attests(ATTESTORS[1], ROOT)], TRUST).voter(DEVICE.public, NOW_MS) == Voter(
+    records = [*delegates(ROOT, DEVICE), attests(ATTESTORS[0], ROOT)]
+    assert not Roster(records, TRUST).voter(DEVICE.public, NOW_MS).attested
+    assert Roster([*records, attests(ATTESTORS[1], ROOT)], TRUST).voter(DEVICE.public, NOW_MS) == Voter(
         ROOT.public, TAG, True
     )
     twice = attests(ATTESTORS[0], ROOT, start=NOW_MS - 1)
-    assert not Roster([*one, twice], TRUST).voter(DEVICE.public, NOW_MS).attested
+    assert not Roster([*records, twice], TRUST).voter(DEVICE.public, NOW_MS).attested
     disagreeing = attests(ATTESTORS[1], ROOT, hashlib.sha256(b"else").digest())
-    assert not Roster([*one, disagreeing], TRUST).voter(DEVICE.public, NOW_MS).attested
+    assert not Roster([*records, disagreeing], TRUST).voter(DEVICE.public, NOW_MS).attested
     untrusted = attests(key(200), ROOT)
-    assert not Roster([*one, untrusted], TRUST).voter(DEVICE.public, NOW_MS).attested
+    assert not Roster([*records, untrusted], TRUST).voter(DEVICE.public, NOW_MS).attested
 
 
 def test_nobody_attests_himself() -> None:
@@ -155,13 +155,13 @@ def test_a_private_group_names_its_participants() -> None:
 
 def test_a_thousand_keys_with_one_mailbox_are_one_voice() -> None:
     keys = [key(1000 + number) for number in range(1000)]
-    roster = Roster([attests(attestor, one) for one in keys for attestor in ATTESTORS[:2]], TRUST)
-    assert {roster.voter(one.public, NOW_MS).voter for one in keys} == {TAG}
+    roster = Roster([attests(attestor, person) for person in keys for attestor in ATTESTORS[:2]], TRUST)
+    assert {roster.voter(person.public, NOW_MS).voter for person in keys} == {TAG}
     assert roster.voters(NOW_MS) == {TAG}
 
 
 def test_who_is_named_by_hand_and_shows_a_mailbox_with_a_second_key_is_one_voice() -> None:
-    words = [attests(attestor, one) for one in (ROOT, OTHER) for attestor in ATTESTORS[:2]]
+    words = [attests(attestor, person) for person in (ROOT, OTHER) for attestor in ATTESTORS[:2]]
     trust = Trust(TRUST.attestors, 2, frozenset({ROOT.public}))
     roster = Roster(words, trust)
     assert roster.voters(NOW_MS) == {TAG}

@@ -43,14 +43,14 @@ def changed(outcome: ProofResult) -> list[str]:
 
 def verification(who: KeyPair = VERIFIER, *, stage: str = EVALUATE, **fields: object) -> Verification:
     proof = ecvrf.prove(bytes(who.key), question(RUN.id, stage, 0))
-    given = {"verdict": "pass", "value": 1.2, "seeds": seeds(ecvrf.output(proof), 1), "proof": proof} | fields
-    return opened(Verification(run=RUN.id, stage=stage, **given))
+    usual = {"verdict": "pass", "value": 1.2, "seeds": seeds(ecvrf.output(proof), 1), "proof": proof} | fields
+    return opened(Verification(run=RUN.id, stage=stage, **usual))
 
 
 def test_a_fork_is_two_records_of_one_device_with_one_number() -> None:
     other = sealed(AUTHOR, run_body(1.3, source=b"other"))
-    found = check_fork(lying(RUN), lying(other), NETWORK)
-    assert (found.holds, changed(found)) == (True, ["ids"])
+    check = check_fork(lying(RUN), lying(other), NETWORK)
+    assert (check.holds, changed(check)) == (True, ["ids"])
     for innocent in (RUN, sealed(VERIFIER, run_body(1.3)), sealed(AUTHOR, run_body(1.3), seq=2)):
         assert check_fork(lying(RUN), lying(innocent), NETWORK).holds is False
 
@@ -58,18 +58,18 @@ def test_a_fork_is_two_records_of_one_device_with_one_number() -> None:
 def test_a_merge_of_that_device_ends_a_fork_and_no_other_record_does() -> None:
     other = sealed(AUTHOR, run_body(1.3, source=b"other"))
     merge = sealed(ROOT, Merge(device=AUTHOR.public, heads=[RUN.id, other.id]), kind="merge")
-    found = check_fork(lying(RUN), lying(other), NETWORK, merge=lying(merge))
-    assert found.holds
-    assert "merged the branches, so nothing follows" in found.sentence
+    check = check_fork(lying(RUN), lying(other), NETWORK, merge=lying(merge))
+    assert check.holds
+    assert "merged the branches, so nothing follows" in check.sentence
     another = sealed(ROOT, Merge(device=VERIFIER.public, heads=[RUN.id]), kind="merge")
     for wrong in (lying(another), lying(RUN), lying(merge, raw=another.raw)):
         assert "is no merge of it" in check_fork(lying(RUN), lying(other), NETWORK, merge=wrong).sentence
 
 
 def test_a_chosen_seed_is_shown_beside_the_one_that_follows() -> None:
-    found = check_run_seed(lying(sealed(AUTHOR, run_body(0.5, seed=7))), NETWORK)
-    assert (found.holds, changed(found)) == (True, ["seed"])
-    assert (found.steps[-1].stated, found.steps[-1].computed) == ("7", str(run_body(0.5).seed))
+    check = check_run_seed(lying(sealed(AUTHOR, run_body(0.5, seed=7))), NETWORK)
+    assert (check.holds, changed(check)) == (True, ["seed"])
+    assert (check.steps[-1].stated, check.steps[-1].computed) == ("7", str(run_body(0.5).seed))
     assert check_run_seed(lying(RUN), NETWORK).holds is False
 
 
@@ -77,9 +77,9 @@ def test_a_source_that_is_another_program_is_told_but_is_no_chosen_seed() -> Non
     run = sealed(AUTHOR, run_body(1.0, source_digest=source_digest("x = 1")))
     assert changed(check_run_seed(lying(run), NETWORK, source=b"x = 1  # the same")) == []
     for source in (b"x = 2", b"\xff(", b"("):
-        found = check_run_seed(lying(run), NETWORK, source=source)
-        assert (found.holds, changed(found)) == (False, ["program"])
-        assert "its source is another program" in found.sentence
+        check = check_run_seed(lying(run), NETWORK, source=source)
+        assert (check.holds, changed(check)) == (False, ["program"])
+        assert "its source is another program" in check.sentence
 
 
 def test_seeds_of_a_verifier_follow_from_its_proof_or_it_chose_them() -> None:
@@ -88,16 +88,16 @@ def test_seeds_of_a_verifier_follow_from_its_proof_or_it_chose_them() -> None:
     chosen = sealed(VERIFIER, verification(seeds=[7]), kind="verification")
     assert check_verifier_seeds(lying(chosen), NETWORK).holds is True
     borrowed = sealed(AUTHOR, verification(VERIFIER, seeds=[7]), kind="verification")
-    found = check_verifier_seeds(lying(borrowed), NETWORK)
-    assert (found.holds, changed(found)) == (False, ["proof"]), "what another's proof says is no fraud of this device"
+    check = check_verifier_seeds(lying(borrowed), NETWORK)
+    assert (check.holds, changed(check)) == (False, ["proof"]), "what another's proof says is no fraud of this device"
     assert check_verifier_seeds(lying(RUN), NETWORK).holds is False
 
 
 def test_a_parent_on_another_task_is_a_made_up_lineage() -> None:
     elsewhere = sealed(AUTHOR, run_body(1.0, task=digest_of(DEFINITION | {"name": "another"})))
     child = sealed(VERIFIER, run_body(1.1, parent=elsewhere.id))
-    found = check_lineage(lying(child), lying(elsewhere), NETWORK)
-    assert (found.holds, changed(found)) == (True, ["task"])
+    check = check_lineage(lying(child), lying(elsewhere), NETWORK)
+    assert (check.holds, changed(check)) == (True, ["task"])
     assert check_lineage(lying(child), lying(RUN), NETWORK).holds is False, "not the parent that it names"
     honest = sealed(VERIFIER, run_body(1.1, parent=RUN.id))
     assert check_lineage(lying(honest), lying(RUN), NETWORK).holds is False
@@ -147,8 +147,8 @@ def test_a_statement_in_order_is_left_to_be_measured() -> None:
     body = verification()
     fixed = sealed(VERIFIER, commitment(VERIFIER, body), kind="commitment")
     record = sealed(VERIFIER, body, kind="verification", links=[RUN.id, fixed.id])
-    found = check_statement(lying(record), lying(RUN), NETWORK, commitment=lying(fixed))
-    assert (found.holds, changed(found)) == (None, [])
+    check = check_statement(lying(record), lying(RUN), NETWORK, commitment=lying(fixed))
+    assert (check.holds, changed(check)) == (None, [])
     late = sealed(VERIFIER, verification(value=1.9), kind="verification", links=[RUN.id, fixed.id])
     assert changed(check_statement(lying(late), lying(RUN), NETWORK, commitment=lying(fixed))) == ["committed to"]
 
@@ -164,9 +164,9 @@ def test_a_statement_in_order_is_left_to_be_measured() -> None:
     ],
 )
 def test_a_statement_that_states_nothing_is_not_measured(why: str, body: Verification) -> None:
-    found = check_statement(lying(sealed(VERIFIER, body, kind="verification")), lying(RUN), NETWORK)
-    assert found.holds is False
-    assert why in found.sentence
+    check = check_statement(lying(sealed(VERIFIER, body, kind="verification")), lying(RUN), NETWORK)
+    assert check.holds is False
+    assert why in check.sentence
 
 
 def test_a_statement_about_another_run_or_one_without_a_value_is_none() -> None:
@@ -181,7 +181,7 @@ def test_a_statement_about_another_run_or_one_without_a_value_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stated", "found", "holds"),
+    ("stated", "measured", "holds"),
     [
         ((1.2, True), (1.2, True), True),
         ((1.9, False), (1.9, False), True),
@@ -193,27 +193,27 @@ def test_a_statement_about_another_run_or_one_without_a_value_is_none() -> None:
     ],
 )
 def test_an_evaluation_holds_when_the_same_measurement_says_the_same(
-    stated: tuple[float | None, bool], found: tuple[float | None, bool], holds: bool
+    stated: tuple[float | None, bool], measured: tuple[float | None, bool], holds: bool
 ) -> None:
     metrics = {"challenges": 512, "mismatches": 0, "mean_difference": 0.0, "gap": -0.2}
     outcome = compared(
         verification(value=stated[0], metrics=metrics, reason="theirs"),
-        verification(value=found[0], metrics=metrics if found[0] else {}, reason="ours"),
+        verification(value=measured[0], metrics=metrics if measured[0] else {}, reason="ours"),
         claim=1.2,
         within=0.001,
         stated_passes=stated[1],
-        measured_passes=found[1],
+        measured_passes=measured[1],
     )
     assert outcome.holds is holds
     assert {"claim", "value", "challenges", "mismatches", "mean difference", "gap"} <= {s.what for s in outcome.steps}
-    same = stated[0] == found[0]
+    same = stated[0] == measured[0]
     assert (next(step for step in outcome.steps if step.what == "value").agrees) is same
 
 
 def test_pairs_hold_when_every_run_of_them_comes_to_its_number() -> None:
     pairs = verification(stage=REPLICATE, seeds=[1, 2], values=[1.2, 1.21], parent_values=[1.5, 1.52])
     for values, holds in (([1.2, 1.205], True), ([1.2, 1.3], False), ([1.2], False)):
-        found = verification(stage=REPLICATE, seeds=[1, 2], values=values, parent_values=[1.5, 1.52])
-        outcome = compared(pairs, found, claim=1.2, within=0.02, stated_passes=False, measured_passes=False)
+        repeated = verification(stage=REPLICATE, seeds=[1, 2], values=values, parent_values=[1.5, 1.52])
+        outcome = compared(pairs, repeated, claim=1.2, within=0.02, stated_passes=False, measured_passes=False)
         assert outcome.holds is holds
         assert [step.what for step in outcome.steps][1:3] == ["pair 1, its parent", "pair 1, the run"]

@@ -31,19 +31,21 @@ def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         with (
-            node(place / "a", SMALL) as local,
-            node(place / "b", SMALL) as remote,
+            node(place / "a", SMALL) as sender,
+            node(place / "b", SMALL) as receiver,
             Log.open(place / "c", SMALL) as both,
         ):
-            local.log.writer.ingest(pairs(made[shared // 2 :]), now_ms=NOW_MS)
-            remote.log.writer.ingest(pairs(made[:shared]), now_ms=NOW_MS)
-            both.writer.ingest(list(local.log.records.iter_raw()) + list(remote.log.records.iter_raw()), now_ms=NOW_MS)
-            held = local.log.records.count()
-            local.write(place / "bundle.car", carried=BundledBlobs.NONE)
-            imported, error = remote.take(place / "bundle.car")
+            sender.log.writer.ingest(pairs(made[shared // 2 :]), now_ms=NOW_MS)
+            receiver.log.writer.ingest(pairs(made[:shared]), now_ms=NOW_MS)
+            both.writer.ingest(
+                list(sender.log.records.iter_raw()) + list(receiver.log.records.iter_raw()), now_ms=NOW_MS
+            )
+            held = sender.log.records.count()
+            sender.write(place / "bundle.car", carried=BundledBlobs.NONE)
+            imported, error = receiver.take(place / "bundle.car")
             assert error is None
             assert imported.new + imported.present + imported.over_quota == held
-            assert dump(remote.log) == dump(both)
+            assert dump(receiver.log) == dump(both)
 
 
 def test_files_arrive_as_far_as_they_were_asked_for(sender, receiver, tmp_path):
@@ -146,16 +148,16 @@ def test_the_format_does_not_change(tmp_path):
 def test_memory_does_not_grow_with_the_log(tmp_path):
     peaks = {}
     for size in (1_000, 6_000):
-        with node(tmp_path / f"from{size}") as local, node(tmp_path / f"to{size}") as remote:
+        with node(tmp_path / f"from{size}") as sender, node(tmp_path / f"to{size}") as receiver:
             notes = (
                 sealed(key(1), Note(topic="insight", text=f"{number} " + "x" * 1000), kind="note", seq=number)
                 for number in range(1, size + 1)
             )
             while batch := list(islice(notes, 500)):
-                local.log.writer.ingest(pairs(batch), now_ms=NOW_MS)
+                sender.log.writer.ingest(pairs(batch), now_ms=NOW_MS)
             tracemalloc.start()
-            local.write(tmp_path / "bundle.car")
-            imported, error = remote.take(tmp_path / "bundle.car")
+            sender.write(tmp_path / "bundle.car")
+            imported, error = receiver.take(tmp_path / "bundle.car")
             peaks[size] = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             assert (imported.new, error) == (size, None)

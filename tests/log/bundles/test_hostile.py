@@ -160,11 +160,11 @@ def test_a_bundle_that_is_cut_off_anywhere_says_so(whole, tmp_path_factory, chan
     # Most of it is one large file: cut as often before as within it.
     cut = chance.randrange(len(whole)) if chance.random() < 0.5 else chance.randrange(5_000)
     (folder / "b").write_bytes(whole[:cut])
-    with node(folder / "to") as remote:
-        imported, error = remote.take(folder / "b")
+    with node(folder / "to") as receiver:
+        imported, error = receiver.take(folder / "b")
         assert isinstance(error, BrokenBundle)
         assert imported.refused == 0
-        assert remote.log.records.count() == imported.new
+        assert receiver.log.records.count() == imported.new
 
 
 @pytest.mark.slow
@@ -178,12 +178,12 @@ def test_flipped_and_inserted_bytes_never_store_what_was_not_written(whole, tmp_
         data[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
     (folder / "b").write_bytes(data)
     (folder / "whole").write_bytes(whole)
-    with node(folder / "to") as remote, node(folder / "true") as true:
+    with node(folder / "to") as receiver, node(folder / "true") as true:
         true.take(folder / "whole")
-        _, error = remote.take(folder / "b")
+        _, error = receiver.take(folder / "b")
         assert error is None or isinstance(error, AutoresearchError)
-        assert remote.ids() <= true.ids()
-        stored = list(remote.blobs.root.glob("objects/*/*"))
+        assert receiver.ids() <= true.ids()
+        stored = list(receiver.blobs.root.glob("objects/*/*"))
         assert all(hashlib.sha256(path.read_bytes()).hexdigest() == path.name for path in stored)
         assert {path.name for path in stored} <= {path.name for path in true.blobs.root.glob("objects/*/*")}
 

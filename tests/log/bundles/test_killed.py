@@ -33,12 +33,12 @@ def test_killed_while_importing(tmp_path):
             assert process.stdout.readline() == b"ready\n"
             time.sleep(chance.uniform(0, 0.6))  # the moment of the kill, not a wait for anything
             process.kill()
-        with node(folder) as remote:
-            held.append(remote.log.records.count())
-            assert remote.log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-            for path in remote.blobs.root.glob("objects/*/*"):
+        with node(folder) as receiver:
+            held.append(receiver.log.records.count())
+            assert receiver.log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            for path in receiver.blobs.root.glob("objects/*/*"):
                 assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
-            imported, error = remote.take(tmp_path / "bundle.car")
+            imported, error = receiver.take(tmp_path / "bundle.car")
             assert (error, imported.present, imported.new) == (None, held[-1], RECORDS - held[-1])
-            assert dump(remote.log) == contents
+            assert dump(receiver.log) == contents
     assert any(0 < count < RECORDS for count in held), "the kills fell all too early or all too late"

@@ -8,6 +8,6 @@ from tests.log.bundles.nodes import node
 from tests.record.making import NOW_MS
 
 if __name__ == "__main__":
-    with node(Path(sys.argv[2])) as remote, Path(sys.argv[1]).open("rb") as file:
+    with node(Path(sys.argv[2])) as receiver, Path(sys.argv[1]).open("rb") as file:
         print("ready", flush=True)
-        import_bundle(file, remote.log, remote.blobs, Imported(), now_ms=NOW_MS)
+        import_bundle(file, receiver.log, receiver.blobs, Imported(), now_ms=NOW_MS)

@@ -47,10 +47,10 @@ class Truth:
     def __init__(self, log: Log, task: bytes) -> None:
         self._log, self.context = log, trust_context(log)
         self._rules, self._models, suspects = log.tasks.rules(task), models(log), log.runs.suspects()
-        output = {run for (run,) in log.reader.read("SELECT id FROM run WHERE task = ?", (task,))}
+        run_ids = {run for (run,) in log.reader.read("SELECT id FROM run WHERE task = ?", (task,))}
         self.programs: defaultdict[tuple[bytes, float], list[Record]] = defaultdict(list)
         for run in log.records.newest(limit=1000):
-            if run.id in output and run.body.status == "ok" and run.body.value is not None:
+            if run.id in run_ids and run.body.status == "ok" and run.body.value is not None:
                 self.programs[run.body.idea, run.body.budget].append(run)
         self._forked = {
             run.id

@@ -109,12 +109,12 @@ def runs_of(log: Log) -> list[Record]:
 def placed(log: Log) -> dict[bytes, tuple[bool, bool]]:
     """Of each run whether its author was attested, and whether its value may be compared, by what the records say."""
     context, copied, suspects = trust_context(log), models(log), log.runs.suspects()
-    output = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
+    run_ids = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
 
     def is_compared(run: Record) -> bool:
         body, rules = run.body, log.tasks.rules(run.body.task)
         doubted = run.seq >= suspects.get(run.author, run.seq + 1) and judge_now(log, run).state not in UPHELD
-        valued = run.id in output and body.status == "ok" and body.value is not None
+        valued = run.id in run_ids and body.status == "ok" and body.value is not None
         return valued and rules is not None and rules.ranks(body.budget) and run.id not in copied and not doubted
 
     return {run.id: (whose(run.author, run.time, context).attested, is_compared(run)) for run in runs_of(log)}
@@ -137,16 +137,16 @@ def rows(log: Log) -> dict[bytes, Judgement]:
 
 def holds(log: Log) -> None:
     """Whether what is settled follows from the records; each run has a row, settled or not."""
-    truth, remote, result = judged_anew(log), placed(log), in_rows(log)
+    truth, placements, settled = judged_anew(log), placed(log), in_rows(log)
     (numbers,) = log.reader.read("SELECT count(*) FROM standing", ())
-    assert numbers == (len(remote),)
+    assert numbers == (len(placements),)
     if is_weighed(log):
-        assert result == {run: remote[run] for run in result}
+        assert settled == {run: placements[run] for run in settled}
         with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
-            output = verdicts(reader)
-        assert {run: output[run] for run in result} == {run: truth[run] for run in result}
+            stored_verdicts = verdicts(reader)
+        assert {run: stored_verdicts[run] for run in settled} == {run: truth[run] for run in settled}
         if is_weighed(log) and not log.todo.count():
-            assert result.keys() == truth.keys()
+            assert settled.keys() == truth.keys()
 
 
 STORY = st.lists(st.tuples(st.one_of(ACTS, ACTS, OF_PEOPLE), HOURS_BACK), min_size=4, max_size=14)
@@ -176,10 +176,10 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
         assert not log.todo.count()
         holds(log)
         assert in_rows(log) == placed(log)
-        remote = in_rows(log)
+        before_rebuild = in_rows(log)
         log.writer.rebuild()
         settle(log, seconds=10)
-        assert in_rows(log) == remote
+        assert in_rows(log) == before_rebuild
 
 
 @given(records(), st.randoms(use_true_random=False))

@@ -36,12 +36,12 @@ def test_of_many_runs_the_best_the_newest_and_the_verified_ones_are_read(village
 
 
 def test_a_stranger_and_a_proven_cheat_take_no_places(village):
-    messages = [village.run(value, f"said {value}", by=ANN) for value in (1.5, 1.6, 1.7)]
+    runs = [village.run(value, f"said {value}", by=ANN) for value in (1.5, 1.6, 1.7)]
     village.run(1.0, "cheated", by=CEM, seed=7)
     for number in range(10):
         village.run(1.01 + number / 100, f"stranger {number}", by=STRANGER)
         village.run(1.01 + number / 100, f"fake {number}", by=CEM)
-    assert {run.id for run in messages[:2]} <= ids(few(village))
+    assert {run.id for run in runs[:2]} <= ids(few(village))
 
 
 def test_a_sample_of_the_rest_is_read(village):

@@ -71,10 +71,10 @@ def test_mutated_messages(seed):
         for _, reply in MESSAGES[:turn]:
             asks.receive(reply)
             asks.request()
-        output = asks.receive(mutated(MESSAGES[turn][1], chance))
-        if not isinstance(output, Violation):
-            assert sum(1 for _ in output.have()) <= len(INDEX)
-            assert len(output.need) <= REPLY_BYTES // 8
+        difference = asks.receive(mutated(MESSAGES[turn][1], chance))
+        if not isinstance(difference, Violation):
+            assert sum(1 for _ in difference.have()) <= len(INDEX)
+            assert len(difference.need) <= REPLY_BYTES // 8
             request = asks.request()
             assert request is None or len(request) <= REQUEST_BYTES
 

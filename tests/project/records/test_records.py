@@ -54,8 +54,8 @@ def test_a_repetition_of_a_program_has_a_number_of_its_own_and_a_seed_that_follo
     notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
 ) -> None:
     def publish(**changed: object) -> Run:
-        shown = publish_run(notebook, msgspec.structs.replace(request_, **changed))
-        record = notebook.log.records.get(parse_id(shown.record.id))
+        answer = publish_run(notebook, msgspec.structs.replace(request_, **changed))
+        record = notebook.log.records.get(parse_id(answer.record.id))
         assert isinstance(record.body, Run)
         return record.body
 

@@ -20,7 +20,7 @@ PATHS = PATHS.filter(lambda path: not fault_of_path(path) and not form_fault(pat
 
 def fits(files: list[File]) -> bool:
     paths = [file.path for file in files]
-    return len(set(paths)) == len(paths) and not any(one.startswith(f"{other}/") for one in paths for other in paths)
+    return len(set(paths)) == len(paths) and not any(path.startswith(f"{other}/") for path in paths for other in paths)
 
 
 FILES = st.lists(st.builds(File, PATHS, st.binary(max_size=600), st.booleans()), min_size=1, max_size=6).filter(fits)
@@ -29,8 +29,8 @@ FILES = st.lists(st.builds(File, PATHS, st.binary(max_size=600), st.booleans()),
 def archive(*entries: tarfile.TarInfo, form: int = tarfile.PAX_FORMAT) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=form) as made:
-        for one in entries:
-            made.addfile(one, io.BytesIO(bytes(one.size)))
+        for member in entries:
+            made.addfile(member, io.BytesIO(bytes(member.size)))
     return buffer.getvalue()
 
 
@@ -72,10 +72,10 @@ def test_a_changed_bundle_has_other_files_or_is_refused(files: list[File], data:
     bundle = bytearray(pack(files))
     bundle[data.draw(st.integers(0, len(bundle) - 1))] ^= data.draw(st.integers(1, 255))
     try:
-        found = unpack(bytes(bundle))
+        unpacked = unpack(bytes(bundle))
     except BadBundle:
         return
-    assert tree_hash(found) != tree_hash(files)
+    assert tree_hash(unpacked) != tree_hash(files)
 
 
 @pytest.mark.parametrize(

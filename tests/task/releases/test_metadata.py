@@ -31,15 +31,19 @@ def release(name: str = "q_table", version: str = "1.0", **metadata: object) -> 
 
 
 def test_a_release_of_a_component_is_read() -> None:
-    found = component_of(release(unknown=[1], git="https://example.org/x", commit="ab" * 20))
-    assert found is not None
-    assert (found.name, found.metadata.type, found.metadata.params["size"].default) == ("q_table", "policy", 4)
+    component = component_of(release(unknown=[1], git="https://example.org/x", commit="ab" * 20))
+    assert component is not None
+    assert (component.name, component.metadata.type, component.metadata.params["size"].default) == (
+        "q_table",
+        "policy",
+        4,
+    )
 
 
 @given(st.dictionaries(st.sampled_from([*GOOD, "git", "commit", "needs", "requirements", "license"]), VALUES))
 def test_no_metadata_is_more_than_no_component(metadata: dict[str, object]) -> None:
-    found = component_of(Release(name="a", version="1", bundle=BLOB, metadata=metadata))
-    assert found is None or found.metadata.tree == metadata["tree"]
+    component = component_of(Release(name="a", version="1", bundle=BLOB, metadata=metadata))
+    assert component is None or component.metadata.tree == metadata["tree"]
 
 
 @pytest.mark.parametrize(
@@ -62,11 +66,11 @@ def test_what_could_harm_is_no_component(wrong: dict[str, object]) -> None:
 
 
 def test_the_content_is_what_is_installed() -> None:
-    said = [
+    contents = [
         *({}, {"description": "other words", "license": "MIT", "git": "https://example.org/a"}),
         *({"class_name": "main:Other"}, {"tree": f"h1:{'cd' * 32}"}, {"needs": ["environment/2048"]}),
     ]
-    digests = [content_digest(found) for fields in said if (found := component_of(release(**fields)))]
+    digests = [content_digest(component) for fields in contents if (component := component_of(release(**fields)))]
     assert digests[0] == digests[1]
     assert (len(digests), len(set(digests))) == (5, 4)
 
@@ -84,7 +88,7 @@ def test_any_text_has_a_place_among_versions(text: str) -> None:
 
 
 @given(NUMBERS, NUMBERS)
-def test_numbers_are_compared_as_numbers(one: list[int], other: list[int]) -> None:
+def test_numbers_are_compared_as_numbers(first: list[int], second: list[int]) -> None:
     def key(numbers: list[int]) -> str:
         return version_key(".".join(map(str, numbers)))
 
@@ -93,4 +97,4 @@ def test_numbers_are_compared_as_numbers(one: list[int], other: list[int]) -> No
             numbers = numbers[:-1]
         return numbers
 
-    assert (key(one) < key(other)) == (trimmed(one) < trimmed(other))
+    assert (key(first) < key(second)) == (trimmed(first) < trimmed(second))

@@ -21,9 +21,9 @@ from tests.trust.attesting.town import ADDRESS, MINUTE_MS, TEA, Town, become_att
 
 async def test_two_codes_and_the_participant_is_attested_for_all_to_see(place: Town) -> None:
     ada = place.houses["ada"]
-    asked = await ada.ask(ADDRESS)
-    assert (asked.attested, len(asked.awaited), asked.refused, asked.reachable) == (False, 2, [], 3)
-    assert asked.reason == "0 of 2 attestors have seen a mailbox"
+    answer = await ada.ask(ADDRESS)
+    assert (answer.attested, len(answer.awaited), answer.refused, answer.reachable) == (False, 2, [], 3)
+    assert answer.reason == "0 of 2 attestors have seen a mailbox"
     first, second = texts(place)
     halfway = await ada.confirm(first)
     assert (halfway.attested, halfway.reason, len(halfway.awaited)) == (
@@ -271,12 +271,12 @@ async def test_a_peer_that_never_answers_keeps_nobody_waiting(place: Town, monke
     monkeypatch.setattr("autoresearch_daemon.mail.participant.FIND_SECONDS", 3600.0)
     ask = ada.ask_attestor
 
-    async def asked(peer: str, data: bytes) -> bytes:
+    async def ask_or_wait(peer: str, data: bytes) -> bytes:
         if peer == silent.peer:
             await asyncio.Event().wait()
         return await ask(peer, data)
 
-    monkeypatch.setattr(ada, "ask_attestor", asked)
+    monkeypatch.setattr(ada, "ask_attestor", ask_or_wait)
     async with asyncio.timeout(250):
         assert len((await ada.ask(ADDRESS)).awaited) == 2
 

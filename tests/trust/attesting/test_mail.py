@@ -40,11 +40,11 @@ def test_the_plain_text_comes_first_and_says_all_that_the_html_says() -> None:
 
 
 def test_no_program_is_asked_to_answer_and_it_is_no_list() -> None:
-    found = mail()
-    assert found["Auto-Submitted"] == "auto-generated"
-    assert [name for name in found if name.lower().startswith(("list-", "reply-to", "precedence"))] == []
-    assert (found["From"], found["To"]) == ("attestor@example.net", "you@example.org")
-    assert found["Date"] == "Fri, 15 Jan 2027 08:00:00 +0000"
+    message = mail()
+    assert message["Auto-Submitted"] == "auto-generated"
+    assert [name for name in message if name.lower().startswith(("list-", "reply-to", "precedence"))] == []
+    assert (message["From"], message["To"]) == ("attestor@example.net", "you@example.org")
+    assert message["Date"] == "Fri, 15 Jan 2027 08:00:00 +0000"
 
 
 def test_pasted_with_all_its_headers_it_still_has_one_code() -> None:

@@ -50,8 +50,8 @@ def test_a_reply_is_read_as_it_was_written(message: AttestationMessage) -> None:
 
 @given(st.binary(max_size=300) | st.binary(max_size=5).map(lambda end: encode_message(answer())[:-5] + end))
 def test_rubbish_is_no_message(raw: bytes) -> None:
-    found = decode_question(raw)
-    assert found is None or isinstance(found, Who | Request | CodeAnswer)
+    question = decode_question(raw)
+    assert question is None or isinstance(question, Who | Request | CodeAnswer)
     assert decode_reply(raw) is None or not isinstance(decode_reply(raw), CodeAnswer)
 
 

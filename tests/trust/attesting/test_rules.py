@@ -132,9 +132,9 @@ def test_after_so_many_wrong_codes_the_right_one_is_refused_too() -> None:
 
 
 def test_a_signature_for_one_purpose_is_none_for_another() -> None:
-    asked = request()
-    assert not holds(DEVICE.public, attestor_statement(NETWORK.id, TOKEN2, "peer-9", "peer-1"), asked.signature)
-    assert not holds(DEVICE.public, PENDING.statement, asked.signature)
+    code_request = request()
+    assert not holds(DEVICE.public, attestor_statement(NETWORK.id, TOKEN2, "peer-9", "peer-1"), code_request.signature)
+    assert not holds(DEVICE.public, PENDING.statement, code_request.signature)
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,15 @@ async def test_an_attestor_takes_back_what_it_said(place: Town) -> None:
     ada = place.houses["ada"]
     await become_attested(place, ada)
     key = ada.root.public.hex()
-    said = [house for name, house in place.houses.items() if name != "ada" and house.attestation_service.log().attested]
-    said[0].attestation_service.withdraw(WithdrawRequest(participant=key, reason="account sold"))
+    attestors = [
+        house for name, house in place.houses.items() if name != "ada" and house.attestation_service.log().attested
+    ]
+    attestors[0].attestation_service.withdraw(WithdrawRequest(participant=key, reason="account sold"))
     place.share()
     assert not ada.is_attested()
     assert ada.attestation_service.standing().reason == "1 of 2 attestors have seen a mailbox"
     with pytest.raises(NotFound, match="said nothing of that participant"):
-        said[0].attestation_service.withdraw(WithdrawRequest(participant="0" * 64))
+        attestors[0].attestation_service.withdraw(WithdrawRequest(participant="0" * 64))
     with pytest.raises(Refused, match="no attestor"):
         ada.attestation_service.withdraw(WithdrawRequest(participant=key))
 
@@ -29,8 +31,10 @@ async def test_a_mailbox_of_which_a_word_was_taken_back_is_refused_until_the_ope
     ada = place.houses["ada"]
     await become_attested(place, ada)
     key = ada.root.public.hex()
-    said = [house for name, house in place.houses.items() if name != "ada" and house.attestation_service.log().attested]
-    for house in said:
+    attestors = [
+        house for name, house in place.houses.items() if name != "ada" and house.attestation_service.log().attested
+    ]
+    for house in attestors:
         house.attestation_service.withdraw(WithdrawRequest(participant=key))
         house.close()
         house.open()
@@ -43,10 +47,10 @@ async def test_a_mailbox_of_which_a_word_was_taken_back_is_refused_until_the_ope
     assert "withdrawn" in {refusal.why for refusal in (await other.ask("Ada.Lovelace+more@example.org")).refused}
     assert not (await other.ask("somebody.else@example.org")).refused, "it is the mailbox that is refused"
 
-    said[0].attestation_service.allow(AllowRequest(participant=key))
-    assert said[0].attestation_service.log().acts[0].what == "allowed"
+    attestors[0].attestation_service.allow(AllowRequest(participant=key))
+    assert attestors[0].attestation_service.log().acts[0].what == "allowed"
     with pytest.raises(NotFound, match="allowed it again already"):
-        said[0].attestation_service.allow(AllowRequest(participant=key))
+        attestors[0].attestation_service.allow(AllowRequest(participant=key))
     with pytest.raises(Refused, match="no attestor"):
         ada.attestation_service.allow(AllowRequest(participant=key))
     place.clock.ms += DAY_MS

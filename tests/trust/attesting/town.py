@@ -99,8 +99,8 @@ class House:
         """Confirm all codes in a text; fails when there is none that is awaited."""
         signed = confirmations(text, self.awaited(), root or self.root, self.notebook.author, TEA.id)
         assert signed
-        for one in signed:
-            answer = await self.attestation_service.confirm(one)
+        for confirmation in signed:
+            answer = await self.attestation_service.confirm(confirmation)
         return answer
 
     # --- what a desk needs of the network ---

@@ -151,11 +151,11 @@ def test_a_changed_byte_is_refused_or_another_well_formed_network(position: int,
     raw = bytearray(encode_manifest(TEA))
     raw[position % len(raw)] ^= change
     try:
-        found = decode_manifest(bytes(raw))
+        decoded = decode_manifest(bytes(raw))
     except UsageError:
         return
-    assert found != TEA
-    assert encode_manifest(found) == bytes(raw)
+    assert decoded != TEA
+    assert encode_manifest(decoded) == bytes(raw)
 
 
 @pytest.mark.parametrize(

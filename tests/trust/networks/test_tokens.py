@@ -97,7 +97,7 @@ def test_an_invite_is_found_by_the_beginning_of_its_token(invitations: Invitatio
         invitations.find("")
     with pytest.raises(NotFound):
         invitations.find("zz")
-    heads = [one.token.hex()[0] for one in invitations.all()]
+    heads = [invitation.token.hex()[0] for invitation in invitations.all()]
     with pytest.raises(AmbiguousId):
         invitations.find(max(heads, key=heads.count))
 
