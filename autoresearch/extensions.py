@@ -9,8 +9,8 @@ from importlib.metadata import entry_points
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.text import one_line
 
-DATASETS, EXPORTS = "autoresearch.datasets", "autoresearch.exports"
-GROUPS = (DATASETS, EXPORTS)
+DATASETS, EXECUTORS, EXPORTS = "autoresearch.datasets", "autoresearch.executors", "autoresearch.exports"
+GROUPS = (DATASETS, EXECUTORS, EXPORTS)
 ANEW = "install its package anew"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.extensions import EXPORTS, GROUPS
+from autoresearch.extensions import EXECUTORS, EXPORTS, GROUPS
 from tests.cli.conftest import Cli
 from tests.extension_packages import groups, install, install_example
 
@@ -62,6 +62,23 @@ def test_a_broken_export_is_named_and_leaves_nothing(
     assert "\x1b" not in written.output
     assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == []
     assert cli("run", "export", "--format", "csv").exit_code == 0
+
+
+@pytest.mark.parametrize("words", [("work", "--executor"), ("node", "config", "set", "executor.name")])
+@pytest.mark.parametrize("module", ["import no_such_module", "1 / 0", "", "Lab = 3", "class Lab: ..."])
+def test_a_broken_executor_is_named_and_not_taken(
+    cli: Cli, packages: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], module: str
+) -> None:
+    install(packages, monkeypatch, module, f"[{EXECUTORS}]\nlab = my_package:Lab\n")
+    for name, sentence in (
+        ("lab", "the extension lab"),
+        ("labs", f"no installed package registers labs in {EXECUTORS}"),
+    ):
+        refused = cli(*words, name)
+        assert refused.exit_code != 0
+        assert sentence in refused.output
+        assert "Traceback" not in refused.output
+    assert cli("node", "config", "get", "executor.name").stdout == "here\n"
 
 
 def test_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:

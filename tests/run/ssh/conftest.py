@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from autoresearch.settings import ExecutorSection
 from tests.run.ssh.sshd import MISSING, Sshd
 
 if TYPE_CHECKING:
@@ -31,6 +32,6 @@ def lab(sshd: Sshd) -> Iterator[Ssh]:
     """The executor for that server."""
     from autoresearch.run.ssh import Ssh  # of an extra
 
-    made = Ssh("lab", 4, python=sys.executable, folder=str(sshd.there / "runs"))
+    made = Ssh(ExecutorSection(at_most=4, python=sys.executable, folder=str(sshd.there / "runs")), "lab")
     yield made
     made.close()
