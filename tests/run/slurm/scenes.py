@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from autoresearch_executors.slurm import PREFIX, Slurm
+
 from autoresearch.run.folder import read_outcome
-from autoresearch.run.slurm import PREFIX, Slurm
 from autoresearch.settings import ExecutorSection
 from tests.daemon.daemons import wait_for
 from tests.daemon.toy import SLOW_TRAIN

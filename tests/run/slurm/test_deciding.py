@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from autoresearch_executors.slurm import Slurm, parse_list, run_command, script, submission
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,6 @@ from autoresearch.errors import Refused, TimedOut
 from autoresearch.run.executors import Absences, EngineJob, Seen
 from autoresearch.run.folder import EventFile, Fault, RunReply, write_outcome
 from autoresearch.run.sandbox.capture import RunProgress
-from autoresearch.run.slurm import Slurm, parse_list, run_command, script, submission
 from autoresearch.settings import ExecutorSection
 from tests.run.test_folder import written
 
