@@ -9,8 +9,8 @@ from importlib.metadata import entry_points
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.text import one_line
 
-DATASETS, EXPORTS = "autoresearch.datasets", "autoresearch.exports"
-GROUPS = (DATASETS, EXPORTS)
+DATASETS, EXECUTORS, EXPORTS = "autoresearch.datasets", "autoresearch.executors", "autoresearch.exports"
+GROUPS = (DATASETS, EXECUTORS, EXPORTS)
 ANEW = "install its package anew"
 
 
@@ -35,7 +35,8 @@ def load_extension(group: str, name: str) -> object:
     except AutoresearchError:  # it says what it lacks
         raise
     except (Exception, SystemExit) as error:
-        sentence = f"the extension {name} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
+        package = f" of {point.dist.name} {point.dist.version}" if point.dist else ""
+        sentence = f"the extension {name}{package} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
         raise Refused(one_line(sentence, 300), hint=f"{ANEW}, or remove it") from error
     return loaded
 

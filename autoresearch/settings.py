@@ -104,8 +104,8 @@ class ExecutorSection(Section, frozen=True, kw_only=True):
     name: Annotated[
         str,
         Meta(
-            pattern="^(here|slurm|ssh)$",
-            description="who carries runs out: here, the workers; slurm, a cluster; ssh, another machine",
+            pattern=r"^[\w.-]{1,40}$",
+            description="who carries runs out: here, the workers; slurm, a cluster; ssh, another machine; an extension",
         ),
     ] = "here"
     at_most: Annotated[int, Meta(ge=1, le=10_000, description="runs there at a time, waiting ones included")] = 8
@@ -125,7 +125,9 @@ class ExecutorSection(Section, frozen=True, kw_only=True):
     folder: Annotated[
         str, Meta(pattern=r"^[\w./+-]+$", description="where runs lie there, below the home folder or from /")
     ] = ".cache/autoresearch/runs"
-    options: Annotated[str, Meta(description="further words for sbatch, such as --partition=short --account=lab")] = ""
+    options: Annotated[
+        str, Meta(description="further words for sbatch, as --partition=short --account=lab; or for an extension")
+    ] = ""
 
 
 class LanguageModel(Section, frozen=True, kw_only=True):

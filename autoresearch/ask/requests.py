@@ -280,7 +280,7 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     It waits for the orders before it that end, and goes before one that does not; ``instead``: those before it end.
     ``verify_share`` is the share of the time that goes to checking others' runs; left out, it is the setting.
     ``proposer`` is who invents the changes; left out, it is the setting. ``executor`` carries the runs out, ``at_most``
-    so many at a time, ``ssh`` on ``host``; left out, they are the settings.
+    so many at a time: ``here``, ``slurm``, ``ssh`` on ``host`` or another extension; left out, they are the settings.
     """
 
     task: FolderPath = ""
@@ -289,7 +289,7 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     instead: bool = False
     verify_share: Annotated[float, Meta(ge=0, le=1)] | None = None
     proposer: Literal["", "search", "llm", "command", "mix"] = ""
-    executor: Literal["", "here", "slurm", "ssh"] = ""
+    executor: Annotated[str, Meta(pattern=r"^[\w.-]{0,40}(?!\n)$")] = ""
     host: Annotated[str, Meta(pattern=r"^[\w.:@-]{0,255}(?!\n)$")] = ""
     at_most: Annotated[int, Meta(ge=1, le=10_000)] | None = None
 

@@ -1,7 +1,7 @@
 """``python -m autoresearch.run FOLDER``: carries out the run of a folder on this machine, and writes its outcome there.
 
-It tests the sandbox of this machine first. Unless an engine keeps the run, standard input is the leash: at its end the
-run is stopped. SIGTERM stops it too. Exits with 0 when there is an outcome.
+It tests the sandbox of this machine first. Standard input is the leash: at its end the run is stopped, but not after
+``--detached``, where an engine keeps it. SIGTERM stops it too. Exits with 0 when there is an outcome.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment
-from autoresearch.run.executors import MACHINE, Machine
+from autoresearch.run.executors import DETACHED, MACHINE, Machine
 from autoresearch.run.folder import EventFile, read_request
 from autoresearch.run.runner import RunSite, carry_out, make_ready
 from autoresearch.run.sandbox.job import Level
@@ -30,18 +30,21 @@ from autoresearch.version import __version__
 
 def main(words: list[str]) -> int:
     """Carry out one folder; returns the exit status."""
-    if len(words) != 1:
-        sys.stderr.write(f"usage: python -m autoresearch.run FOLDER, or {MACHINE} for what this machine is\n")
+    is_detached = words[:1] == [DETACHED]
+    if len(words) != 1 + is_detached:
+        sys.stderr.write(
+            f"usage: python -m autoresearch.run [{DETACHED}] FOLDER, or {MACHINE} for what this machine is\n"
+        )
         return 2
     if words == [MACHINE]:
         sys.stdout.buffer.write(msgspec.json.encode(this_machine()) + b"\n")
         return 0
-    folder = Path(words[0]).absolute()
+    folder = Path(words[-1]).absolute()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     try:
         request = read_request(folder)
-        if request.is_on_leash:
+        if not is_detached:
             threading.Thread(target=_hold, args=(stopped,), daemon=True).start()
         paths = Paths.from_environment(os.environ)
         sweep()

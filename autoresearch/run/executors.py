@@ -6,17 +6,17 @@ lost. An engine that does not answer says nothing: a run is never lost because o
 
 from __future__ import annotations
 
-import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
-from autoresearch.errors import Refused, TimedOut, UsageError, install_command
+from autoresearch.errors import Refused, TimedOut, UsageError
+from autoresearch.extensions import ANEW, EXECUTORS, guard_extension, load_extension
 from autoresearch.run.folder import has_outcome, is_begun, last_progress
 from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.settings import ExecutorSection
@@ -24,8 +24,8 @@ from autoresearch.settings import ExecutorSection
 # An engine restarts, a network file system shows a file late: nothing is concluded from a shorter absence.
 ABSENT_SECONDS = 300.0
 HERE, SSH = "here", "ssh"
-# In place of a folder: the runner prints what machine it is on.
-MACHINE = "--machine"
+# In place of a folder: the runner prints what machine it is on. Before it: the end of standard input stops no run.
+MACHINE, DETACHED = "--machine", "--detached"
 
 
 class EngineJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,12 +95,23 @@ class Absences:
 class Executor(ABC):
     """A place that carries out runs. Every method may take seconds; each raises TimedOut where the place is away.
 
-    ``name`` is ``slurm`` or ``ssh:HOST``, ``noun`` stands before a run's own id there, ``at_most`` runs are there at a
-    time.
+    A subclass is an extension, ``docs/reference/extending.md``. What it raises by mistake becomes Refused. ``name`` is
+    ``slurm`` or ``ssh:HOST``, ``noun`` stands before a run's own id there, ``at_most`` runs are there at a time.
     """
 
-    def __init__(self, name: str, noun: str, at_most: int) -> None:
-        self.name, self.noun, self.at_most = name, noun, at_most
+    # The name of the extension, and what a run is there.
+    kind: ClassVar[str]
+    unit: ClassVar[str] = "process"
+    # Whether the place is a machine that a person names: ``executor.host``, ``work --host``.
+    has_host: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        for name in (name for name, method in vars(Executor).items() if name[0] != "_" and callable(method)):
+            setattr(cls, name, guard_extension(cls.__module__)(getattr(cls, name)))
+
+    def __init__(self, settings: ExecutorSection, host: str = "") -> None:
+        self.name = f"{self.kind}:{host}" if host else self.kind
+        self.noun, self.at_most = f"{host or self.kind} {self.unit}", settings.at_most
         self.absences = Absences()
 
     @abstractmethod
@@ -160,31 +171,41 @@ class Executor(ABC):
             raise Refused(f"the runner there says something else than what it is: {printed[:200]!r}") from error
 
 
-def executor_of(settings: ExecutorSection, name: str) -> Executor:
-    """The executor of a name (:attr:`Executor.name`), with the settings for its kind. Raises UsageError."""
-    kind, _, host = name.partition(":")
-    if kind == SSH:
-        try:
-            from autoresearch.run.ssh import Ssh
-        except ModuleNotFoundError as error:
-            raise UsageError("asyncssh is not installed", hint=install_command(SSH)) from error
-        return Ssh(host, settings.at_most, python=settings.python, folder=settings.folder)
-    from autoresearch.run.slurm import Slurm
+def executor_class(kind: str) -> type[Executor]:
+    """The extension of a name: ``slurm``, ``ssh``. Raises NotFound where there is none, Refused where it is broken."""
+    loaded = load_extension(EXECUTORS, kind)
+    if not isinstance(loaded, type) or not issubclass(loaded, Executor):
+        raise Refused(f"the extension {kind} is no Executor", hint=ANEW)
+    return loaded
 
-    try:
-        return Slurm(settings.at_most, tuple(shlex.split(settings.options)))
-    except ValueError as error:
-        raise UsageError(f"executor.options can't be read: {error}", hint="close its quotes") from error
+
+def executor_of(settings: ExecutorSection, name: str) -> Executor:
+    """The executor of a name (:attr:`Executor.name`). Raises UsageError where the settings are wrong, as well."""
+    kind, _, host = name.partition(":")
+    make = executor_class(kind)
+    with guard_extension(kind):
+        executor = make(settings, host)
+        if executor.name != name:
+            raise Refused(f"the extension {kind} makes the executor {executor.name}, not {name}", hint=ANEW)
+    return executor
 
 
 def executor_name(settings: ExecutorSection, name: str = "", host: str = "") -> str:
-    """The name of the executor by the settings, or as a person asks; empty: the workers here. Raises UsageError."""
-    name = name or (SSH if host else settings.name)
-    if host and name != SSH:
-        raise UsageError(f"{name} has no host", hint="--executor ssh --host NAME")
-    if name != SSH:
-        return "" if name == HERE else name
-    host = host or settings.host
-    if not host:
-        raise UsageError("no host is named", hint="--host NAME, or: autoresearch node config set executor.host NAME")
-    return f"{SSH}:{host}"
+    """The name of the executor by the settings, or as a person asks; empty: the workers here.
+
+    Raises:
+        UsageError: a host is missing, or the executor has none.
+        NotFound: no package has it.
+        Refused: it can't be loaded.
+    """
+    kind = name or (SSH if host else settings.name)
+    if kind != HERE and executor_class(kind).has_host:
+        host = host or settings.host
+        if not host:
+            raise UsageError(
+                "no host is named", hint="--host NAME, or: autoresearch node config set executor.host NAME"
+            )
+        return f"{kind}:{host}"
+    if host:
+        raise UsageError(f"{kind} has no host", hint="--executor ssh --host NAME")
+    return "" if kind == HERE else kind

@@ -33,8 +33,6 @@ REQUEST, EVENTS, LOG, OUTCOME = "request.msgpack", "events.jsonl", "log", "outco
 CHECKPOINT = "checkpoint.safetensors"
 # The author's model and its parent's, of a check that asks them; or a model that is measured alone.
 MODEL, PARENT_MODEL = "model.safetensors", "parent.safetensors"
-# The engine that keeps its jobs itself; everywhere else a run hangs on who asked for it.
-SLURM = "slurm"
 # A task has up to 17 files of a MiB each, a program is smaller.
 MOST_REQUEST_BYTES = 64 << 20
 MOST_OUTCOME_BYTES = 1 << 20
@@ -79,11 +77,6 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     check: VerificationPlan | None = None
     executor: str = ""
     has_model: bool = False
-
-    @property
-    def is_on_leash(self) -> bool:
-        """Whether it is stopped when whoever asked for it is gone: no engine looks after it."""
-        return self.executor != SLURM
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from autoresearch_cli.acts.checks import extension_checks
 
-from autoresearch.extensions import EXPORTS, GROUPS
+from autoresearch.extensions import EXECUTORS, EXPORTS, GROUPS
 from tests.cli.conftest import Cli
 from tests.extension_packages import groups, install, install_example
 
@@ -111,6 +112,56 @@ def test_a_broken_export_that_is_brought_up_to_date_is_named(
 def test_a_format_that_cannot_be_followed_says_so(cli: Cli, tmp_path: Path, form: str) -> None:
     written = cli("run", "export", "--format", form, "-o", str(tmp_path / "out"), "--follow")
     assert (written.exit_code, f"--format {form} can't be followed" in written.output) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("work", "--executor"), ("node", "config", "set", "executor.name")])
+@pytest.mark.parametrize("module", ["import no_such_module", "1 / 0", "", "Lab = 3", "class Lab: ..."])
+def test_a_broken_executor_is_named_and_not_taken(
+    cli: Cli, packages: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], module: str
+) -> None:
+    install(packages, monkeypatch, module, f"[{EXECUTORS}]\nlab = my_package:Lab\n")
+    for name, sentence in (
+        ("lab", "the extension lab"),
+        ("labs", f"no installed package registers labs in {EXECUTORS}"),
+    ):
+        refused = cli(*words, name)
+        assert refused.exit_code != 0
+        assert sentence in refused.output
+        assert "Traceback" not in refused.output
+    assert cli("node", "config", "get", "executor.name").stdout == "here\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "sentence"),
+    [
+        ("def lab(): ...", ""),
+        ("import no_such_module", "my-package 1.0 (my_package:lab) can't be loaded: ModuleNotFoundError"),
+        ("raise SystemExit(0)", "my-package 1.0 (my_package:lab) can't be loaded: SystemExit"),
+        ("raise ValueError('\x1b[31mno')", "my-package 1.0 (my_package:lab) can't be loaded: ValueError"),
+        ("from autoresearch.errors import Refused\nraise Refused('set X')", "set X"),
+    ],
+)
+def test_the_doctor_lists_extensions_and_names_broken_ones(
+    packages: Path, monkeypatch: pytest.MonkeyPatch, module: str, sentence: str
+) -> None:
+    install(packages, monkeypatch, module, "".join(f"[{group}]\nlab = my_package:lab\n" for group in GROUPS))
+    checks = list(extension_checks())
+    broken = [check for check in checks if check.result == "warning"]
+    lists = {check.detail.partition(": ")[0]: check.detail for check in checks if check.result == "ok"}
+    assert lists.keys() == set(GROUPS)
+    assert len(broken) == (len(GROUPS) if sentence else 0)
+    assert all(sentence in check.detail and "\x1b" not in check.detail for check in broken)
+    assert all(("lab" in text) == (not sentence) for text in lists.values())
+    assert "mlflow" in lists[EXPORTS]
+    assert "slurm" in lists[EXECUTORS]
+
+
+def test_the_doctor_says_what_an_extension_lacks(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "from autoresearch.errors import CannotRunHere\nraise CannotRunHere('it needs x', hint='pip install x')"
+    install(packages, monkeypatch, module, f"[{EXPORTS}]\nlab = my_package:lab\n")
+    assert f"{EXPORTS}: git, lab (off: it needs x: pip install x), mlflow, sqlite" in [
+        check.detail for check in extension_checks() if check.result == "ok"
+    ]
 
 
 def test_an_unknown_format_is_refused(cli: Cli, tmp_path: Path) -> None:

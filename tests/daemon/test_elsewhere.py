@@ -26,8 +26,10 @@ from autoresearch.words import Why
 class Memory(Executor):
     """An engine in memory: what it lists, whether it answers. It asks no clock but ``now``."""
 
+    kind, unit = "memory", "job"
+
     def __init__(self) -> None:
-        super().__init__("memory", "memory job", 9)
+        super().__init__(ExecutorSection(at_most=9))
         self.jobs: dict[str, EngineJob] = {}
         self.fault: AutoresearchError | None = None
         self.now = 0.0

@@ -196,9 +196,9 @@ def test_progress_is_the_last_whole_line(tmp_path: Path) -> None:
     assert last_progress(tmp_path) == RunProgress(fraction=0.25, step=3, loss=1.5)
 
 
-def started(folder: Path, home: Path) -> subprocess.Popen[bytes]:
+def started(folder: Path, home: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "autoresearch.run", str(folder)],
+        [sys.executable, "-P", "-m", "autoresearch.run", *words, str(folder)],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "AUTORESEARCH_HOME": str(home)},
@@ -206,7 +206,7 @@ def started(folder: Path, home: Path) -> subprocess.Popen[bytes]:
 
 
 def run_to_its_end(folder: Path, home: Path) -> tuple[int, bytes]:
-    process = started(folder, home)
+    process = started(folder, home, "--detached")
     _, words = process.communicate(timeout=250)
     return process.returncode, words
 
@@ -245,8 +245,8 @@ def test_a_weaker_sandbox_than_asked_is_a_fault_of_the_machine(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["standard input ends", "SIGTERM"])
 def test_a_runner_that_is_to_stop_leaves_an_outcome(tmp_path: Path, end: str) -> None:
-    folder, _ = written(tmp_path, SLOW_TRAIN, "slurm" if end == "SIGTERM" else "ssh:lab")
-    process = started(folder, tmp_path / "home")
+    folder, _ = written(tmp_path, SLOW_TRAIN)
+    process = started(folder, tmp_path / "home", *(["--detached"] if end == "SIGTERM" else []))
     while last_progress(folder) is None:
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)

@@ -15,6 +15,7 @@ from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
 from autoresearch.hours import parse_hours
 from autoresearch.paths import typed_path
+from autoresearch.run.executors import HERE, executor_class
 from autoresearch.run.sandbox.cards import card_of, named_devices
 from autoresearch.settings import (
     LIVE_SETTINGS,
@@ -45,7 +46,8 @@ def change_setting(file: Path, environment: Mapping[str, str], request: SettingR
 
     Raises:
         UsageError: there is no such setting, or the value does not fit.
-        NotFound: it names a folder that does not exist.
+        NotFound: it names a folder that does not exist, or an executor that no package has.
+        Refused: that executor is broken.
     """
     name, value = request.name, request.value
     if name not in setting_types():
@@ -63,7 +65,7 @@ def change_setting(file: Path, environment: Mapping[str, str], request: SettingR
 
 
 def check_setting(name: str, value: str) -> None:
-    """Raise UsageError or NotFound where a value of the right type can't be this setting's."""
+    """Raise UsageError, NotFound or Refused where a value of the right type can't be this setting's."""
     if check := _CHECKS.get(name):
         check(value)
 
@@ -114,9 +116,15 @@ def _bootstrap(value: str) -> None:
         check_peer_address(address, "network.bootstrap")
 
 
+def _executor(name: str) -> None:
+    if name != HERE:
+        executor_class(name)
+
+
 _CHECKS: dict[str, Callable[[str], object]] = {
     "work.task": _task,
     "work.device": named_devices,
+    "executor.name": _executor,
     "work.hours": parse_hours,
     "network.hours": parse_hours,
     "notify.events": _events,

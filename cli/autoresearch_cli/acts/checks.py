@@ -17,11 +17,13 @@ import psutil
 
 from autoresearch.ask.health import examine, failed, guarded, passed
 from autoresearch.ask.node import Check, StatusAnswer
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import AutoresearchError, CannotRunHere
+from autoresearch.extensions import GROUPS, extension_names, load_extension
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.repair import damage, databases, wrong_record
 from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
+from autoresearch.run.executors import HERE, executor_name
 from autoresearch.run.folder import Conditions
 from autoresearch.run.lacking import lacking_in_list
 from autoresearch.run.packages import is_installed
@@ -36,7 +38,7 @@ from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
-from autoresearch.text import counted, size, value
+from autoresearch.text import counted, one_line, size, value
 from autoresearch.words import Result, RunStatus, WorkState
 from autoresearch_cli import home, starting
 
@@ -50,6 +52,8 @@ def all_checks() -> Iterator[Check]:
     yield check_python()
     yield check_torch()
     yield guarded("task", check_task)
+    yield from extension_checks()
+    yield guarded("executor", check_executor)
     checks = examine(home.paths(), home.environment(), home.now_ms())
     try:
         status = starting.daemon_status()
@@ -116,6 +120,26 @@ def check_torch() -> Check:
     if importlib.util.find_spec("torch") is None:
         return Check(name="torch", result=Result.FAILED, detail="torch is not installed", fix="pip install torch")
     return passed("torch", "installed")
+
+
+def check_executor() -> Check:
+    """Whether what carries out runs by the settings is there: without it no daemon starts."""
+    return passed("executor", executor_name(home.settings().executor) or HERE)
+
+
+def extension_checks() -> Iterator[Check]:
+    """The extensions of each group, with those that need something else; and each one that is broken."""
+    for group in GROUPS:
+        names = []
+        for name in extension_names(group):
+            try:
+                load_extension(group, name)
+                names.append(one_line(name, 40))
+            except CannotRunHere as error:
+                names.append(f"{one_line(name, 40)} (off: {error}: {error.hint})")
+            except AutoresearchError as error:
+                yield Check(name="extensions", result=Result.WARNING, detail=str(error), fix=error.hint)
+        yield passed("extensions", f"{group}: {', '.join(names) or 'none'}")
 
 
 def check_task() -> Check:

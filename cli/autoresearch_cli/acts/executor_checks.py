@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from autoresearch.ask.health import guarded, passed
 from autoresearch.ask.node import Check
 from autoresearch.run.executors import HERE, Executor, Machine, executor_name, executor_of
-from autoresearch.run.folder import SLURM
 from autoresearch.run.sandbox.filters import LEAST_LANDLOCK
 from autoresearch.run.sandbox.job import Level
 from autoresearch.text import counted
@@ -19,7 +18,7 @@ from autoresearch_cli import home
 def executor_checks(host: str) -> Iterator[Check]:
     """One check after the other; the first that fails is the last, because the others need it."""
     settings = home.settings().executor
-    executor = executor_of(settings, executor_name(settings, "" if host or settings.name != HERE else SLURM, host))
+    executor = executor_of(settings, executor_name(settings, "" if host or settings.name != HERE else "slurm", host))
     answers = guarded(executor.name, lambda: _answers(executor))
     yield answers
     if answers.result == Result.FAILED:

@@ -15,7 +15,7 @@ import typer
 from autoresearch.ask.node import ConfigAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import SettingRequest
-from autoresearch.errors import DaemonNotRunning, NotFound, UsageError
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import CommandApp, Json, examples
@@ -155,7 +155,7 @@ def edit() -> None:
         try:
             changed = _changed(edited, was)
             break
-        except (UsageError, NotFound) as error:
+        except (UsageError, NotFound, Refused) as error:
             if not sys.stdin.isatty():
                 raise
             say(f"{error}" + (f" → {error.hint}" if error.hint else ""))
@@ -198,7 +198,7 @@ def _all_commented() -> str:
 
 
 def _changed(text: str, was: Mapping[str, str]) -> dict[str, str]:
-    """The values that a file with this text changes. Raises UsageError, NotFound where one does not fit."""
+    """The values that a file with this text changes. Raises UsageError, NotFound, Refused where one does not fit."""
     from autoresearch.ask.acts.settings import check_setting
 
     here_it_is = home.paths().settings
@@ -233,7 +233,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def change(name: str, value: str) -> ConfigAnswer:
-    """Change one setting: by the daemon where one runs, else in the file. Raises UsageError, NotFound."""
+    """Change one setting: by the daemon where one runs, else in the file. Raises UsageError, NotFound, Refused."""
     request = SettingRequest(name=name, value=value)
     try:
         return home.client().ask(Node.set_setting, request)

@@ -128,9 +128,11 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         typer.Option("--proposer", help="Who invents the changes (setting: search). mix: shared by what each brought."),
     ] = None,
     executor: Annotated[
-        Literal["here", "slurm", "ssh"] | None,
-        typer.Option("--executor", help="Who carries the runs out: this machine, a Slurm cluster, another machine."),
-    ] = None,
+        str,
+        typer.Option(
+            "--executor", metavar="NAME", help="Who carries the runs out: here, slurm, ssh, or an extension's executor."
+        ),
+    ] = "",
     host: Annotated[
         str, typer.Option("--host", metavar="NAME", help="With ssh: the machine, as in the command ssh NAME.")
     ] = "",
@@ -163,6 +165,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     share = verify_share if only is None else float(only == "verify")
     for_ms = parse_duration(how_long) if how_long is not None else None
     # `status`, which many scripts ask, stands in this file and needs none of these.
+    from autoresearch.run.executors import HERE, executor_class
     from autoresearch.task.loading import load_task
     from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages
     from autoresearch_cli.acts.task_folders import named_folder
@@ -176,6 +179,8 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         asked_of = load_task(home.task_folder(folder))
         ask_for_packages(asked_of, allowed=allow_packages)
         ask_for_agents(asked_of, allowed=allow_packages)
+    if executor not in ("", HERE):
+        executor_class(executor)  # it is named before a daemon is started
     starting.ensure_running()
     client = home.client()
     before = client.ask(Node.status).orders
@@ -186,7 +191,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         instead=not place if place is not None else _asks_instead(before, json=json),
         verify_share=share,
         proposer=proposer or "",
-        executor=executor or "",
+        executor=executor,
         host=host,
         at_most=at_most,
     )

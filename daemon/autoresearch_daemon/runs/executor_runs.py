@@ -72,7 +72,7 @@ class ExecutorRuns:
         return place in self._carried
 
     def executor(self, name: str) -> Executor:
-        """The executor of a name. Raises UsageError where the settings for it are wrong."""
+        """The executor of a name. Raises UsageError where the settings for it are wrong, as ``executor_of`` else."""
         if name not in self._executors:
             self._executors[name] = self._make(name)
         return self._executors[name]
@@ -101,7 +101,8 @@ class ExecutorRuns:
                 await self._keep_once()
         finally:
             for executor in self._executors.values():
-                executor.close()
+                with suppress(AutoresearchError):
+                    executor.close()
 
     async def _keep_once(self) -> None:
         if self._carried:

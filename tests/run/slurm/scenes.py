@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from autoresearch_executors.slurm import PREFIX, Slurm
+
 from autoresearch.run.folder import read_outcome
-from autoresearch.run.slurm import PREFIX, Slurm
+from autoresearch.settings import ExecutorSection
 from tests.daemon.daemons import wait_for
 from tests.daemon.toy import SLOW_TRAIN
 from tests.run.chaos import Chaos, runners
@@ -33,7 +35,7 @@ def listed() -> list[str]:
 
 def one_run(folder: Path) -> None:
     """A run goes through the queue, is found by name, and its outcome comes back; another one is stopped."""
-    slurm = Slurm(at_most=4)
+    slurm = Slurm(ExecutorSection(at_most=4))
     assert slurm.capacity() == 4
     place, _ = written(folder / "one")
     slurm.start(place)
@@ -84,7 +86,7 @@ def doctor(_: Path) -> None:
 
 def no_controller(folder: Path) -> None:
     """While the controller is away a run is unknown and not lost, and its outcome comes all the same."""
-    slurm = Slurm(at_most=4)
+    slurm = Slurm(ExecutorSection(at_most=4))
     slurm.absences.seconds = 0.0
     place, _ = written(folder / "one", SLOW_TRAIN)
     slurm.start(place)
@@ -99,7 +101,7 @@ def no_controller(folder: Path) -> None:
 
 def requeued(folder: Path) -> None:
     """A copy that somebody requeues finds the run begun: it leaves no second outcome and does not run it again."""
-    slurm = Slurm(at_most=4)
+    slurm = Slurm(ExecutorSection(at_most=4))
     slurm.absences.seconds = 3.0
     place, _ = written(folder / "one", SLOW_TRAIN)
     slurm.start(place)

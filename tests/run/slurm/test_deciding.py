@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from autoresearch_executors.slurm import Slurm, parse_list, run_command, script, submission
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from autoresearch.errors import Refused, TimedOut
 from autoresearch.run.executors import Absences, EngineJob, Seen
 from autoresearch.run.folder import EventFile, Fault, RunReply, write_outcome
 from autoresearch.run.sandbox.capture import RunProgress
-from autoresearch.run.slurm import Slurm, parse_list, run_command, script, submission
+from autoresearch.settings import ExecutorSection
 from tests.run.test_folder import written
 
 NOWHERE = Path("/nowhere/search-1")
@@ -120,14 +121,14 @@ class Commands:
 def test_a_run_is_submitted_once(tmp_path: Path) -> None:
     folder, _ = written(tmp_path)
     commands = Commands(squeue=f"3|PENDING|None|ar-{folder.name}\n")
-    Slurm(4, command=commands).start(folder)
+    Slurm(ExecutorSection(at_most=4), command=commands).start(folder)
     assert [words[0] for words, _ in commands.calls] == ["squeue"]
 
 
 def test_a_submission_says_what_the_run_may_use(tmp_path: Path) -> None:
     folder, request = written(tmp_path, threads=3, device="cuda")
     commands = Commands()
-    Slurm(4, ("--partition=short",), command=commands).start(folder)
+    Slurm(ExecutorSection(options="--partition=short"), command=commands).start(folder)
     words, job = commands.calls[-1]
     assert list(words) == ["sbatch", *submission(folder, request), "--partition=short"]
     for word in ("--no-requeue", f"--job-name=ar-{folder.name}", "--cpus-per-task=3", "--gpus-per-node=1"):
@@ -142,15 +143,15 @@ def test_without_a_list_nothing_is_submitted(tmp_path: Path) -> None:
     folder, _ = written(tmp_path)
     commands = Commands(squeue=TimedOut("no controller"))
     with pytest.raises(TimedOut):
-        Slurm(4, command=commands).start(folder)
+        Slurm(ExecutorSection(at_most=4), command=commands).start(folder)
     assert len(commands.calls) == 1
-    assert Slurm(4, command=commands).look([folder])[folder].state == "unknown"
+    assert Slurm(ExecutorSection(at_most=4), command=commands).look([folder])[folder].state == "unknown"
 
 
 def test_what_is_queued_or_runs_takes_room() -> None:
     printed = "1|PENDING|None|ar-a-1\n2|RUNNING|None|ar-a-2\n3|FAILED|None|ar-a-3\n"
-    assert Slurm(4, command=Commands(squeue=printed)).capacity() == 2
-    assert Slurm(1, command=Commands(squeue=printed)).capacity() == 0
+    assert Slurm(ExecutorSection(at_most=4), command=Commands(squeue=printed)).capacity() == 2
+    assert Slurm(ExecutorSection(at_most=1), command=Commands(squeue=printed)).capacity() == 0
 
 
 @pytest.mark.parametrize(
@@ -176,5 +177,5 @@ def test_what_a_command_says_on_failure(
 def test_a_machine_without_slurm_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="squeue is not on this machine") as refused:
-        Slurm(4).capacity()
+        Slurm(ExecutorSection(at_most=4)).capacity()
     assert "login node" in refused.value.hint

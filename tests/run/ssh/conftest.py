@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from autoresearch.settings import ExecutorSection
 from tests.run.ssh.sshd import MISSING, Sshd
 
 if TYPE_CHECKING:
-    from autoresearch.run.ssh import Ssh
+    from autoresearch_executors.ssh import Ssh
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def sshd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
 @pytest.fixture
 def lab(sshd: Sshd) -> Iterator[Ssh]:
     """The executor for that server."""
-    from autoresearch.run.ssh import Ssh  # of an extra
+    from autoresearch_executors.ssh import Ssh  # of an extra
 
-    made = Ssh("lab", 4, python=sys.executable, folder=str(sshd.remote_home / "runs"))
+    made = Ssh(ExecutorSection(at_most=4, python=sys.executable, folder=str(sshd.remote_home / "runs")), "lab")
     yield made
     made.close()

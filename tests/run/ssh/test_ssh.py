@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from autoresearch_executors.ssh import Ssh, parse_processes
 
 from autoresearch.errors import Refused, TimedOut, UsageError
 from autoresearch.run.executors import executor_name, executor_of
@@ -23,7 +24,6 @@ from autoresearch.run.folder import (
     read_outcome,
     write_outcome,
 )
-from autoresearch.run.ssh import Ssh, parse_processes
 from autoresearch.settings import ExecutorSection
 from tests.daemon.daemons import Daemon, kill, wait_for
 from tests.daemon.toy import SLOW_TRAIN, TRAIN

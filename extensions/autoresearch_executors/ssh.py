@@ -14,10 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-import asyncssh
-from asyncssh import SFTPClient, SSHClientConnection, SSHClientProcess
-
-from autoresearch.errors import Refused, TimedOut
+from autoresearch.errors import CannotRunHere, Refused, TimedOut, install_command
 from autoresearch.run.bench import MIB
 from autoresearch.run.executors import MACHINE, SSH, EngineJob, Executor
 from autoresearch.run.folder import (
@@ -38,6 +35,13 @@ from autoresearch.run.folder import (
     read_request,
     write_outcome,
 )
+from autoresearch.settings import ExecutorSection
+
+try:
+    import asyncssh
+    from asyncssh import SFTPClient, SSHClientConnection, SSHClientProcess
+except ModuleNotFoundError as error:
+    raise CannotRunHere("runs by SSH need asyncssh", hint=install_command(SSH)) from error
 
 # A machine that is away is given up after so long; one that answers no more, after three questions.
 CONNECT_SECONDS, KEEPALIVE_SECONDS = 10, 5
@@ -52,9 +56,11 @@ T = TypeVar("T")
 class Ssh(Executor):
     """The executor. ``python`` runs there, ``folder`` holds the runs: from ``/``, or below the home folder."""
 
-    def __init__(self, host: str, at_most: int, *, python: str, folder: str) -> None:
-        super().__init__(f"{SSH}:{host}", f"{host} process", at_most)
-        self.host, self.python, self.folder = host, python, folder
+    kind, has_host = SSH, True
+
+    def __init__(self, settings: ExecutorSection, host: str) -> None:
+        super().__init__(settings, host)
+        self.host, self.python, self.folder = host, settings.python, settings.folder
         self._loop = asyncio.new_event_loop()
         self._main: SSHClientConnection | None = None
         self._leashes: dict[str, tuple[SSHClientConnection, SSHClientProcess[str]]] = {}

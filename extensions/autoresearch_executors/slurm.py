@@ -17,10 +17,11 @@ from getpass import getuser
 from pathlib import Path
 from typing import Literal
 
-from autoresearch.errors import Refused, TimedOut
+from autoresearch.errors import Refused, TimedOut, UsageError
 from autoresearch.run.bench import limits_of
-from autoresearch.run.executors import MACHINE, EngineJob, Executor
-from autoresearch.run.folder import SLURM, RunRequest, read_request
+from autoresearch.run.executors import DETACHED, MACHINE, EngineJob, Executor
+from autoresearch.run.folder import RunRequest, read_request
+from autoresearch.settings import ExecutorSection
 
 # Without a controller a command gives up after about ten seconds; the daemon's end must not wait longer.
 COMMAND_SECONDS = 12.0
@@ -70,16 +71,19 @@ def run_command(words: Sequence[str], stdin: str = "") -> str:
 
 
 class Slurm(Executor):
-    """The executor. ``options`` are further words for ``sbatch``; ``at_most`` jobs are queued or running at a time."""
+    """The executor. ``executor.options`` are further words for ``sbatch``. Raises UsageError where these are none."""
+
+    kind, unit = "slurm", "job"
 
     def __init__(
-        self,
-        at_most: int,
-        options: tuple[str, ...] = (),
-        command: Callable[[Sequence[str], str], str] = run_command,
+        self, settings: ExecutorSection, host: str = "", command: Callable[[Sequence[str], str], str] = run_command
     ) -> None:
-        super().__init__(SLURM, "slurm job", at_most)
-        self.options, self.command = options, command
+        super().__init__(settings, host)
+        self.command = command
+        try:
+            self.options = tuple(shlex.split(settings.options))
+        except ValueError as error:
+            raise UsageError(f"executor.options can't be read: {error}", hint="close its quotes") from error
 
     def listed(self) -> dict[str, EngineJob]:
         """The jobs, by one ``squeue``. Raises Refused, TimedOut."""
@@ -154,5 +158,5 @@ def exported() -> str:
 
 def script(folder: Path) -> str:
     """The job: the runner takes the place of the shell, so that Slurm's signals reach it."""
-    words = shlex.join([sys.executable, "-P", "-m", "autoresearch.run", str(folder)])
+    words = shlex.join([sys.executable, "-P", "-m", "autoresearch.run", DETACHED, str(folder)])
     return f"#!/bin/sh\nexec {words} </dev/null\n"

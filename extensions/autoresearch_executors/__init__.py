@@ -1,0 +1,1 @@
+"""Places that carry out runs: extensions, found by their entry points."""
