@@ -8,7 +8,8 @@ from autoresearch.errors import NotFound, Refused
 from autoresearch.text import one_line
 
 EXPORTS = "autoresearch.exports"
-GROUPS = (EXPORTS,)
+NOTICES = "autoresearch.notices"
+GROUPS = (EXPORTS, NOTICES)
 ANEW = "install its package anew"
 
 

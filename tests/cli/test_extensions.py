@@ -40,18 +40,19 @@ def test_the_page_lists_the_groups_of_the_code() -> None:
     assert tuple(re.findall(r"^## `(.+)`$", PAGE.read_text(), re.MULTILINE)) == GROUPS
 
 
-def install_example(number: int, packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install an example of the page."""
-    module = re.findall(r"```python\n(from .+?)```", PAGE.read_text(), re.DOTALL)[number]
-    toml = tomllib.loads(re.findall(r"```toml\n(.+?)```", PAGE.read_text(), re.DOTALL)[number])
-    ((group, points),) = toml["project"]["entry-points"].items()
-    install(packages, monkeypatch, module, f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in points.items()))
+def install_example(group: str, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int = 0) -> None:
+    """Install an example of the page: of its section, the first or another."""
+    section = PAGE.read_text().partition(f"\n## `{group}`\n")[2].partition("\n## ")[0]
+    module = re.findall(r"```python\n(from .+?)```", section, re.DOTALL)[number]
+    toml = tomllib.loads(re.findall(r"```toml\n(.+?)```", section, re.DOTALL)[number])
+    points = toml["project"]["entry-points"][group].items()
+    install(folder, monkeypatch, module, f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in points))
 
 
 def test_the_export_of_the_page_works(
     cli: Cli, tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_example(0, packages, monkeypatch)
+    install_example("autoresearch.exports", packages, monkeypatch)
     written = cli("run", "export", "--format", "ids", "-o", str(tmp_path / "out"), "--json")
     assert written.exit_code == 0, written.output
     assert json.loads(written.stdout)["runs"] == len((tmp_path / "out").read_text().splitlines()) > 0
@@ -90,7 +91,7 @@ def test_a_broken_export_is_named_and_leaves_nothing(
 def test_the_export_of_the_page_that_is_brought_up_to_date_works(
     cli: Cli, tmp_path: Path, packages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install_example(1, packages, monkeypatch)
+    install_example("autoresearch.exports", packages, monkeypatch, 1)
     command = ["run", "export", "--format", "list", "-o", str(tmp_path / "out")]
     written = cli(*command, "--json")
     assert written.exit_code == 0, written.output
@@ -127,6 +128,23 @@ def test_a_broken_export_that_is_brought_up_to_date_is_named(
     assert written.exit_code != 0
     assert "the extension list" in written.output
     assert "Traceback" not in written.output
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("ntfi=https://x.example", "no installed package tells by ntfi"),
+        ("mai=x", "no installed package tells by mai"),
+        ("https://x.example", "does not work"),
+        ("=x", "does not work"),
+        ("webhook=", "does not work"),
+    ],
+)
+def test_a_way_that_no_package_has_is_refused(cli: Cli, value: str, sentence: str) -> None:
+    refused = cli("node", "config", "set", "notify.extensions", value)
+    assert refused.exit_code == 2
+    assert sentence in refused.output
+    assert cli("node", "config", "set", "notify.extensions", "").exit_code == 0
 
 
 @pytest.mark.parametrize("form", ["csv", "sqlite"])
