@@ -9,8 +9,9 @@ from importlib.metadata import entry_points
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.text import one_line
 
-DATASETS, EXECUTORS, EXPORTS = "autoresearch.datasets", "autoresearch.executors", "autoresearch.exports"
-GROUPS = (DATASETS, EXECUTORS, EXPORTS)
+DATASETS, EXECUTORS = "autoresearch.datasets", "autoresearch.executors"
+EXPORTS, NOTICES = "autoresearch.exports", "autoresearch.notices"
+GROUPS = (DATASETS, EXECUTORS, EXPORTS, NOTICES)
 ANEW = "install its package anew"
 
 

@@ -323,3 +323,9 @@ class Paths:
         if self.socket.parent != self.runtime:
             with suppress(OSError):
                 self.socket.parent.rmdir()
+
+
+def session_bus() -> str:
+    """The address of this user's session bus: the environment's, or where systemd has it."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    return os.environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={runtime}/bus"

@@ -263,6 +263,13 @@ class Notify(Section, frozen=True, kw_only=True):
         ),
     ] = ""
     desktop: Annotated[bool, Meta(description="show it on the desktop of the user who started this node")] = False
+    extensions: Annotated[
+        str,
+        Meta(
+            pattern=r"^([^\s=]+=\S+( +[^\s=]+=\S+)*)?$",
+            description="ways of other packages, NAME=ADDRESS with spaces between them; empty: none",
+        ),
+    ] = ""
     events: Annotated[
         str,
         Meta(
@@ -270,6 +277,15 @@ class Notify(Section, frozen=True, kw_only=True):
             description=f"of what, with commas: {', '.join(NOTIFY_EVENTS)}",
         ),
     ] = "best, verdict, stopped"
+
+    def extension_addresses(self) -> dict[str, str]:
+        """The ways of other packages by name, each with its address."""
+        return dict(pair.split("=", 1) for pair in self.extensions.split())
+
+    def addresses(self) -> dict[str, str]:
+        """All ways that are on, by the names of their extensions, each with its address."""
+        own = {"webhook": self.webhook, "mail": self.mail, "desktop": "here" if self.desktop else ""}
+        return self.extension_addresses() | {name: address for name, address in own.items() if address}
 
 
 class Logging(Section, frozen=True, kw_only=True):

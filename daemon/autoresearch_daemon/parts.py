@@ -99,10 +99,10 @@ class NodeParts(Core):
             woke=self.assignments.pool.renew if any(device != PROCESSOR for device in devices) else None,
         )
         self.notices = Notices(
-            lambda: self.settings.notify,
+            lambda: self.settings,
             self.events,
             lambda: participant_with_key(notebook.log, notebook.identity.root.public),
-            server,
+            dict(os.environ),
         )
 
     def _take_news(self, records: Sequence[Record]) -> None:

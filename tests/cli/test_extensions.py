@@ -108,6 +108,23 @@ def test_a_broken_export_that_is_brought_up_to_date_is_named(
     assert "Traceback" not in written.output
 
 
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("ntfi=https://x.example", "no installed package tells by ntfi"),
+        ("mai=x", "no installed package tells by mai"),
+        ("https://x.example", "does not work"),
+        ("=x", "does not work"),
+        ("webhook=", "does not work"),
+    ],
+)
+def test_a_way_that_no_package_has_is_refused(cli: Cli, value: str, sentence: str) -> None:
+    refused = cli("node", "config", "set", "notify.extensions", value)
+    assert refused.exit_code == 2
+    assert sentence in refused.output
+    assert cli("node", "config", "set", "notify.extensions", "").exit_code == 0
+
+
 @pytest.mark.parametrize("form", ["csv", "sqlite"])
 def test_a_format_that_cannot_be_followed_says_so(cli: Cli, tmp_path: Path, form: str) -> None:
     written = cli("run", "export", "--format", form, "-o", str(tmp_path / "out"), "--follow")
@@ -159,7 +176,7 @@ def test_the_doctor_lists_extensions_and_names_broken_ones(
 def test_the_doctor_says_what_an_extension_lacks(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = "from autoresearch.errors import CannotRunHere\nraise CannotRunHere('it needs x', hint='pip install x')"
     install(packages, monkeypatch, module, f"[{EXPORTS}]\nlab = my_package:lab\n")
-    assert f"{EXPORTS}: git, lab (off: it needs x: pip install x), mlflow, sqlite" in [
+    assert f"{EXPORTS}: git, git-bare, lab (off: it needs x: pip install x), mlflow, sqlite" in [
         check.detail for check in extension_checks() if check.result == "ok"
     ]
 

@@ -15,10 +15,11 @@ from autoresearch_daemon import notices as notices_module
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.notices import Notices
+from autoresearch_notices import mail as mail_module
 
 from autoresearch.log.standing.answers import ParticipantView
-from autoresearch.settings import Notify, load_settings
-from autoresearch.trust.mailer import mail_server
+from autoresearch.settings import Notify, Settings, load_settings
+from tests.extension_packages import install, install_example
 from tests.daemon.net.networks import until
 from tests.daemon.owner.fake_host import FakeDesktop, fake_bus, serve
 from tests.trust.attesting.postoffice import PostOffice, post_office
@@ -58,7 +59,7 @@ async def node(
 ) -> AsyncIterator[tuple[Listener, Events, Notices, list[Notify]]]:
     local, settings = LocalState(tmp_path / "local.sqlite"), [Notify(webhook=listener[1])]
     events = Events(local)
-    told = Notices(lambda: settings[0], events, me, None)
+    told = Notices(lambda: Settings(notify=settings[0]), events, me, {})
     async with keeping(told):
         yield listener[0], events, told, settings
     local.close()
@@ -143,9 +144,9 @@ def office(tmp_path: Path) -> Iterator[PostOffice]:
 async def test_one_mail_an_hour_collects_what_happened(
     events: Events, office: PostOffice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notices_module, "MAIL_SECONDS", 2.0)
+    monkeypatch.setattr(mail_module, "MAIL_SECONDS", 2.0)
     settings = load_settings(tmp_path / "none", office.settings(tmp_path / "password"))[0]
-    told = Notices(lambda: Notify(mail="me@example.org"), events, me, mail_server(settings.mail, {}))
+    told = Notices(lambda: Settings(notify=Notify(mail="me@example.org"), mail=settings.mail), events, me, {})
     async with keeping(told):
         told.greet("mail")
         await until(lambda: office.mails)
@@ -166,7 +167,7 @@ async def test_one_mail_an_hour_collects_what_happened(
 async def test_why_no_mail_goes_out_is_a_condition(
     events: Events, office: PostOffice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without = Notices(lambda: Notify(mail="me@example.org"), events, me, None)
+    without = Notices(lambda: Settings(notify=Notify(mail="me@example.org")), events, me, {})
     async with keeping(without):
         without.greet("mail")
         await until(without.conditions)
@@ -174,7 +175,7 @@ async def test_why_no_mail_goes_out_is_a_condition(
 
     office.refused["gone@example.org"] = "550 5.1.1"
     settings = load_settings(tmp_path / "none", office.settings(tmp_path / "password"))[0]
-    refused = Notices(lambda: Notify(mail="gone@example.org"), events, me, mail_server(settings.mail, {}))
+    refused = Notices(lambda: Settings(notify=Notify(mail="gone@example.org"), mail=settings.mail), events, me, {})
     async with keeping(refused):
         refused.greet("mail")
         await until(refused.conditions)
@@ -188,7 +189,7 @@ async def test_a_desktop_shows_them_and_their_markup_is_text(
     monkeypatch.setattr(notices_module, "AGAIN_SECONDS", 0.01)
     with fake_bus(tmp_path) as address:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
-        told = Notices(lambda: Notify(desktop=True), events, me, None)
+        told = Notices(lambda: Settings(notify=Notify(desktop=True)), events, me, {})
         async with keeping(told):
             events.tell("best", "<b>first</b>", 1)
             await until(told.conditions)  # nobody is logged in
@@ -203,8 +204,75 @@ async def test_a_desktop_shows_them_and_their_markup_is_text(
         ("autoresearch of anna, verdict: second", "second"),
     ]
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/nowhere")
-    alone = Notices(lambda: Notify(desktop=True), events, me, None)
+    alone = Notices(lambda: Settings(notify=Notify(desktop=True)), events, me, {})
     async with keeping(alone):
         alone.greet("desktop")
         await until(alone.conditions)
     assert "no desktop of this user answers" in alone.conditions()[0].detail
+
+
+async def test_the_way_of_the_page_tells_by_its_server(
+    events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_example(tmp_path, monkeypatch, "autoresearch.notices")
+    posted: list[str] = []
+
+    async def post(request: web.Request) -> web.Response:
+        posted.append(await request.text())
+        return web.Response(status=200 if len(posted) > 1 else 500)
+
+    monkeypatch.setattr(notices_module, "AGAIN_SECONDS", 0.01)
+    app = web.Application()
+    app.router.add_post("/topic", post)
+    async with TestServer(app) as server:
+        address = str(server.make_url("/topic"))
+        notices = Notices(lambda: Settings(notify=Notify(extensions=f"ntfy={address}")), events, me, {})
+        async with keeping(notices):
+            notices.greet("extensions")
+            await until(lambda: len(posted) > 1)
+            events.tell("best", "new best", 1)
+            await until(lambda: len(posted) > 2)
+    assert posted[0] == posted[1]
+    assert posted[0].startswith("autoresearch of anna, hello: this node tells you here of")
+    assert posted[2] == "autoresearch of anna, best: new best"
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+@pytest.mark.parametrize(
+    ("module", "problem"),
+    [
+        (None, "no installed package registers broken in autoresearch.notices"),
+        ("import no_such_module", "can't be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("raise SystemExit(0)", "can't be loaded: SystemExit"),
+        ("syntax error", "can't be loaded: SyntaxError"),
+        ("", "can't be loaded: AttributeError"),
+        ("send = 3", "the extension broken is no function"),
+        ("def send(): ...", "the extension broken failed: TypeError"),
+        ("def send(*_): raise SystemExit(1)", "the extension broken failed: SystemExit: 1"),
+        ("def send(*_): raise KeyboardInterrupt", "the extension broken failed: KeyboardInterrupt"),
+        ("def send(*_): raise ValueError('\x1b[31mno')", "the extension broken failed: ValueError: "),
+        ("async def send(*_): ...", "the extension broken does not say how many it took"),
+        ("def send(*_): return 1", "the extension broken does not say how many it took"),
+        ("from autoresearch.notices import Taken\ndef send(*_): return Taken(5)", "does not say how many it took"),
+        ("import time\ndef send(*_):\n    while True: time.sleep(1)", "it has not returned for 0.1 s"),
+    ],
+)
+async def test_a_broken_way_is_named_and_stops_nothing(
+    node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str | None, problem: str
+) -> None:
+    if "returned" in problem:
+        monkeypatch.setattr(notices_module, "SILENT_SECONDS", 0.1)
+    if module is not None:
+        install(tmp_path, monkeypatch, module, "[autoresearch.notices]\nbroken = my_package:send\n")
+    listener, events, notices, settings = node
+    settings[0] = Notify(webhook=settings[0].webhook, extensions="broken=here")
+    events.tell("best", "first", 1)
+    await until(lambda: any("by broken" in condition.sentence for condition in notices.conditions()))
+    sentence = notices.conditions()[-1].sentence
+    assert sentence.startswith("notify.extensions tells nobody by broken: ")
+    assert problem in sentence
+    assert "\x1b" not in sentence
+    events.tell("best", "second", 2)
+    assert [message["time_ms"] for message in await listener.until(2)] == [1, 2]
+    settings[0] = Notify(webhook=settings[0].webhook)
+    await until(lambda: notices.conditions() == [])

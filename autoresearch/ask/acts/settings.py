@@ -13,6 +13,7 @@ import msgspec
 from autoresearch.ask.node import ConfigAnswer, Setting
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
+from autoresearch.extensions import NOTICES, extension_names
 from autoresearch.hours import parse_hours
 from autoresearch.paths import typed_path
 from autoresearch.run.executors import HERE, executor_class
@@ -20,9 +21,11 @@ from autoresearch.run.sandbox.cards import card_of, named_devices
 from autoresearch.settings import (
     LIVE_SETTINGS,
     NOTIFY_EVENTS,
+    Notify,
     Settings,
     environment_variable,
     load_settings,
+    parse_setting,
     setting_types,
     unknown_setting,
     write_setting,
@@ -106,6 +109,15 @@ def _events(value: str) -> None:
             raise UsageError(f"notify.events: there is no event {name!r} to tell of", hint=hint)
 
 
+def _ways(value: str) -> None:
+    names = extension_names(NOTICES)
+    parse_setting("notify.extensions", value, setting_types()["notify.extensions"][0])
+    for name in Notify(extensions=value).extension_addresses():
+        if name not in names:
+            hint = did_you_mean(name, names) or f"there are: {', '.join(names)}"
+            raise UsageError(f"notify.extensions: no installed package tells by {name}", hint=hint)
+
+
 def _listen(value: str) -> None:
     for address in filter(None, map(str.strip, value.split(","))):
         check_listen_address(address, "network.listen")
@@ -128,6 +140,7 @@ _CHECKS: dict[str, Callable[[str], object]] = {
     "work.hours": parse_hours,
     "network.hours": parse_hours,
     "notify.events": _events,
+    "notify.extensions": _ways,
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,
 }

@@ -13,6 +13,7 @@ from jeepney import DBusAddress, DBusErrorResponse, MessageFlag, Properties, new
 from jeepney.io.asyncio import DBusRouter, open_dbus_router
 from jeepney.wrappers import unwrap_msg
 
+from autoresearch.paths import session_bus
 from autoresearch_daemon.owner.rules import Use
 
 NAME = "org.freedesktop.login1"
@@ -54,12 +55,6 @@ def detected(file: Path) -> Use | None:
     with suppress(FileNotFoundError):
         return Use(int(file.read_text()) * 1000, "a mouse, a terminal or a desktop, as idle_detect saw")
     return None
-
-
-def session_bus() -> str:
-    """The address of this user's session bus: the environment's, or where systemd has it."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    return os.environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={runtime}/bus"
 
 
 async def desktop_idle_ms() -> int | None:

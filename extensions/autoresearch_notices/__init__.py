@@ -1,0 +1,1 @@
+"""Ways to tell a person elsewhere what happened: extensions, found by their entry points."""
