@@ -18,21 +18,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
+from autoresearch import errors
 from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.participants import AttestAnswer, AttestRequest
 from autoresearch.beneath import is_file_beneath
-from autoresearch.errors import (
-    AutoresearchError,
-    DaemonNotRunning,
-    NotFound,
-    Refused,
-    TimedOut,
-    UsageError,
-    not_running,
-)
 from autoresearch.log.standing.answers import RunNumbers, leading_gain, numbers_of
 from autoresearch.paths import Paths, typed_path
 from autoresearch.propose.program.edits import constants, set_constants
@@ -40,14 +32,7 @@ from autoresearch.propose.program.known_names import named_in
 from autoresearch.propose.program.ranges import Value
 from autoresearch.run.sandbox.cards import card_of, cards, named_devices
 from autoresearch.settings import Work, load_settings
-from autoresearch.task.folder_state import (
-    keep_baseline,
-    keep_edit,
-    remember_edit,
-    remember_start,
-    remembered_edit,
-    started_from,
-)
+from autoresearch.task import folder_state
 from autoresearch.task.folders import copy_task, is_taken, write_program
 from autoresearch.task.loading import MANIFEST, default_task, load_task
 from autoresearch.task.model import Task
@@ -92,7 +77,7 @@ class BestProgram(RunNumbers, frozen=True, kw_only=True):
             return names[0]
         has = ", ".join((names or list(self.parameters))[:12]) or "no named number"
         sentence = f"{name!r} can mean several settings" if names else f"the program has no setting {name!r}"
-        raise UsageError(sentence, hint=f"it has {has}")
+        raise errors.UsageError(sentence, hint=f"it has {has}")
 
 
 class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,7 +152,7 @@ class ResearchAgent:
         if not is_taken(place):
             clone(url, place)
         elif origin_of(place) != url:
-            raise Refused(f"{place} is there, and no clone of {url}", hint="name another folder for the clone")
+            raise errors.Refused(f"{place} is there, and no clone of {url}", hint="name another folder for the clone")
         manifests = (Path(inner, MANIFEST) for inner in TASK_FOLDERS)
         task_folder = next((place / name.parent for name in manifests if is_file_beneath(place, name)), None)
         if task_folder is None:
@@ -179,7 +164,7 @@ class ResearchAgent:
     def connect(self) -> StatusAnswer:
         """What the daemon does. Raises DaemonNotRunning when none runs."""
         if not self._paths.socket.exists():
-            raise not_running()
+            raise errors.not_running()
         status = self._client.ask(Node.status)
         if self._card and self._card not in (devices := named_devices(self._settings.device)):
             chosen = ",".join(sorted({*devices, self._card} - {"cpu"}))
@@ -194,25 +179,25 @@ class ResearchAgent:
         before = self.connect()
         try:
             is_file = typed_path(network).is_file()
-        except UsageError:  # an invite is longer than any path
+        except errors.UsageError:  # an invite is longer than any path
             is_file = False
         where = str(typed_path(network).absolute()) if is_file else network
         if not self._client.ask(Node.join_network, requests.JoinRequest(where=where)).restarts:
             return before
         deadline = time.monotonic() + RESTART_SECONDS
         while time.monotonic() < deadline:
-            with suppress(DaemonNotRunning, TimedOut):
+            with suppress(errors.DaemonNotRunning, errors.TimedOut):
                 status = self._client.ask(Node.status)
                 if status.started_ms != before.started_ms:
                     self._paths = Paths.from_environment(self._environment)
                     return status
             time.sleep(POLL_SECONDS)
-        raise TimedOut("the daemon does not begin again in the network", hint="autoresearch node doctor")
+        raise errors.TimedOut("the daemon does not begin again in the network", hint="autoresearch node doctor")
 
     def read_best_result(self) -> BestProgram:
         """The program to build on: the best confirmed run's, else the best one known."""
         view, task = None, self._task
-        with suppress(NotFound):  # nobody ran this task yet
+        with suppress(errors.NotFound):  # nobody ran this task yet
             view = self._client.ask(questions.best, requests.OfTask(task=task.digest.hex())).run
         source = self._client.ask(questions.source, requests.OneRecord(id=view.id)) if view else task.baseline.decode()
         return BestProgram(
@@ -258,16 +243,20 @@ class ResearchAgent:
         folder, now = task.folder, task.program.decode()
         if not task.is_pinned:
             sentence = "task.toml pins no baseline, so each edit is another task"
-            raise Refused(sentence, hint=f"autoresearch task pin {folder}")
-        keep_baseline(folder, task.baseline)
-        own = {remembered_edit(folder)[0], source_digest(task.baseline.decode()).hex(), source_digest(changed).hex()}
+            raise errors.Refused(sentence, hint=f"autoresearch task pin {folder}")
+        folder_state.keep_baseline(folder, task.baseline)
+        own = {
+            folder_state.remembered_edit(folder)[0],
+            source_digest(task.baseline.decode()).hex(),
+            source_digest(changed).hex(),
+        }
         if source_digest(now).hex() not in own:
             stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
             for name, content in split_program(now).items():
-                keep_edit(folder, name, content.encode(), stamp)
+                folder_state.keep_edit(folder, name, content.encode(), stamp)
         write_program(folder, changed)
-        remember_start(folder, hypothesis.best.run)
-        remember_edit(folder, changed, hypothesis.reason)
+        folder_state.remember_start(folder, hypothesis.best.run)
+        folder_state.remember_edit(folder, changed, hypothesis.reason)
         return changed
 
     def run_experiment(self) -> RunResult:
@@ -279,21 +268,21 @@ class ResearchAgent:
             UsageError: nothing was changed yet.
         """
         task = self._task
-        edit, hypothesis = remembered_edit(task.folder)
+        edit, hypothesis = folder_state.remembered_edit(task.folder)
         if not edit and task.program == task.baseline:
-            raise UsageError("there is no changed program to run", hint="call modify_train_script first")
+            raise errors.UsageError("there is no changed program to run", hint="call modify_train_script first")
         self.connect()
         event = self._client.run(
             requests.ProposeRequest(
                 task=str(task.folder),
                 program=task.program.decode(),
-                parent=started_from(task.folder),
+                parent=folder_state.started_from(task.folder),
                 hypothesis=hypothesis,
             )
         )
         run = event.data.get("id")
         if not isinstance(run, str) or not run:
-            raise AutoresearchError(f"the run did not take place: {event.data.get('reason') or event.text}")
+            raise errors.AutoresearchError(f"the run did not take place: {event.data.get('reason') or event.text}")
         return self._read(run)
 
     def publish_results(self, results: RunResult, hypothesis: Hypothesis | Mapping[str, Value] | str = "") -> RunResult:
@@ -390,7 +379,7 @@ def _larger_rate(best: BestProgram) -> dict[str, Value]:
         value = best.parameters.get(name)
         if isinstance(value, float):
             return {name: float(f"{value * USUAL_FACTOR:.4g}")}
-    raise UsageError(
+    raise errors.UsageError(
         "the program has no number that is called a learning rate",
         hint=f"say what to change; it has {', '.join(list(best.parameters)[:12]) or 'no named number'}",
     )

@@ -18,19 +18,11 @@ from typing import TypeVar, cast
 
 import msgspec
 
+from autoresearch import errors
 from autoresearch.ask.node import Event, Health
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import EVENTS, JSON, USUAL_SECONDS, Operation, Text, operation_of
 from autoresearch.ask.requests import EventsSince, ProposeRequest
-from autoresearch.errors import (
-    AutoresearchError,
-    DaemonNotRunning,
-    NotFound,
-    Refused,
-    TimedOut,
-    UsageError,
-    not_running,
-)
 from autoresearch.log.standing.answers import Answer, Failure
 from autoresearch.text import one_line
 
@@ -43,8 +35,9 @@ RUN_ENDED = frozenset({"run_finished", "run_failed"})
 STREAM_TIMEOUT_SECONDS = 45.0
 # What is kept of earlier events comes at once.
 REPLAY_SECONDS = 3.0
-ERRORS: dict[int, type[AutoresearchError]] = {
-    error.exit_status: error for error in (UsageError, DaemonNotRunning, NotFound, Refused, TimedOut)
+ERRORS: dict[int, type[errors.AutoresearchError]] = {
+    error.exit_status: error
+    for error in (errors.UsageError, errors.DaemonNotRunning, errors.NotFound, errors.Refused, errors.TimedOut)
 }
 
 
@@ -64,7 +57,7 @@ class _Connection(HTTPConnection):
         except TimeoutError:
             raise
         except OSError as error:
-            raise not_running() from error
+            raise errors.not_running() from error
 
 
 class Client:
@@ -132,7 +125,7 @@ class Client:
             if is_known:
                 return None
         reason = f"no proposal {one_line(name, 80)} waits, runs or has ended lately"
-        raise NotFound(reason, hint="autoresearch status, autoresearch run list")
+        raise errors.NotFound(reason, hint="autoresearch status, autoresearch run list")
 
     def _follow_to_end(self, name: str, end: Future[Event]) -> None:
         try:
@@ -141,8 +134,8 @@ class Client:
                     if event.kind in RUN_ENDED and event.data.get("assignment") == name:
                         end.set_result(event)
                         return
-            end.set_exception(DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
-        except AutoresearchError as error:
+            end.set_exception(errors.DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
+        except errors.AutoresearchError as error:
             end.set_exception(error)
 
     @contextmanager
@@ -198,9 +191,9 @@ def _translated() -> Iterator[None]:
         yield
     except TimeoutError as error:
         hint = "autoresearch node logs may say why; autoresearch down ends it"
-        raise TimedOut("the daemon does not answer", hint=hint) from error
+        raise errors.TimedOut("the daemon does not answer", hint=hint) from error
     except (HTTPException, OSError) as error:
-        raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up") from error
+        raise errors.DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up") from error
 
 
 def _checked(response: HTTPResponse) -> bytes:
@@ -211,10 +204,10 @@ def _checked(response: HTTPResponse) -> bytes:
     try:
         failure = msgspec.json.decode(content, type=Failure)
     except msgspec.DecodeError as broken:
-        raise AutoresearchError(
+        raise errors.AutoresearchError(
             f"the daemon answered with HTTP {response.status}", hint="autoresearch node doctor"
         ) from broken
-    error = ERRORS.get(failure.exit_status, AutoresearchError)(failure.error, hint=failure.hint)
+    error = ERRORS.get(failure.exit_status, errors.AutoresearchError)(failure.error, hint=failure.hint)
     error.exit_status = failure.exit_status  # also of a class that takes more than a sentence
     raise error
 
@@ -229,7 +222,7 @@ def _decode(content: bytes, answer: type[A]) -> A:
         return msgspec.json.decode(content, type=answer)
     except msgspec.DecodeError as error:
         hint = "restart it: autoresearch down && autoresearch up"
-        raise AutoresearchError("the daemon answers as another version would", hint=hint) from error
+        raise errors.AutoresearchError("the daemon answers as another version would", hint=hint) from error
 
 
 def _events(response: HTTPResponse) -> Iterator[Event]:

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-from autoresearch.log.standing.answers import (
-    NOBODY,
-    Answer,
-    Judged,
-    MarkView,
-    ParticipantView,
-    ProgramView,
-)
+from autoresearch.log.standing import answers
 from autoresearch.services import Service
 
 # Of less of a run nothing can be concluded about the rest.
 LEAST_FRACTION = 0.02
 
 
-class VoterView(Answer, frozen=True, kw_only=True):
+class VoterView(answers.Answer, frozen=True, kw_only=True):
     """A participant whose verifications count. ``why`` is "founder", "admitted", "named by hand" or "attested".
 
     ``by`` is the founder that admitted it at ``since_ms``; ``token``: with the invite that has this token.
     """
 
-    participant: ParticipantView
+    participant: answers.ParticipantView
     why: str
-    by: ParticipantView = NOBODY
+    by: answers.ParticipantView = answers.NOBODY
     since_ms: int = 0
     token: str = ""
     me: bool = False
 
 
-class CandidateView(Answer, frozen=True, kw_only=True):
+class CandidateView(answers.Answer, frozen=True, kw_only=True):
     """A participant in the log that does not count. ``joined_ms``: when it joined with an invite that admits, 0: not.
 
     ``dismissed_ms`` is when a founder dismissed it, 0: never.
     """
 
-    participant: ParticipantView
+    participant: answers.ParticipantView
     joined_ms: int = 0
     dismissed_ms: int = 0
     me: bool = False
 
 
-class VotersAnswer(Answer, frozen=True, kw_only=True):
+class VotersAnswer(answers.Answer, frozen=True, kw_only=True):
     """The participants that count in a network, and others in its log. It takes ``least`` to confirm a run.
 
     ``note`` says how many more are needed, empty where they are enough. ``way`` is what this participant does or waits
@@ -60,7 +53,7 @@ class VotersAnswer(Answer, frozen=True, kw_only=True):
     candidates: list[CandidateView] = []
 
 
-class TaskStatus(Answer, frozen=True, kw_only=True):
+class TaskStatus(answers.Answer, frozen=True, kw_only=True):
     """A task, and how far the network has come with it.
 
     ``best`` is the program to build upon, ``@``. ``baseline`` is the reported value of the task's own program.
@@ -75,14 +68,14 @@ class TaskStatus(Answer, frozen=True, kw_only=True):
     floor: float | None = None
     noise: float = 0.0  # the standard deviation of the value over seeds
     baseline: float | None = None
-    best: ProgramView | None = None
+    best: answers.ProgramView | None = None
     closed: float | None = None
     runs: int = 0
     failed: int = 0
     archived: bool = False
 
 
-class RunInHand(Answer, frozen=True, kw_only=True):
+class RunInHand(answers.Answer, frozen=True, kw_only=True):
     """The run that a worker is doing now, or with ``kind`` "verification" the one of ``participant`` that it checks.
 
     Then ``checked`` is its id, ``stage`` and ``round`` say what is measured (see Measured), ``reason`` why it is here.
@@ -105,7 +98,7 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     checked: str = ""
     stage: str = ""
     round: int = 0
-    participant: ParticipantView = NOBODY
+    participant: answers.ParticipantView = answers.NOBODY
     reason: str = ""
 
     def elapsed_ms(self, now_ms: int) -> int:
@@ -119,7 +112,7 @@ class RunInHand(Answer, frozen=True, kw_only=True):
         return round(self.elapsed_ms(now_ms) * (1 - min(self.fraction, 1.0)) / self.fraction)
 
 
-class QueuedRun(Answer, frozen=True, kw_only=True):
+class QueuedRun(answers.Answer, frozen=True, kw_only=True):
     """A program that somebody proposed here and that waits for a worker. ``task`` is a digest, ``reason`` why it waits.
 
     Its events carry ``name`` as their assignment.
@@ -136,7 +129,7 @@ class QueuedRun(Answer, frozen=True, kw_only=True):
     source_digest: str = ""
 
 
-class OrderView(Answer, frozen=True, kw_only=True):
+class OrderView(answers.Answer, frozen=True, kw_only=True):
     """Work that a person ordered: on a task, by its name, for ``runs`` runs, ``for_ms`` milliseconds or without an end.
 
     ``runs_left`` are still to do; ``until_ms``: when it ends, as soon as it had its first turn. ``state`` is "working",
@@ -158,7 +151,7 @@ class OrderView(Answer, frozen=True, kw_only=True):
     executor: str = ""
 
 
-class WorkerStatus(Answer, frozen=True, kw_only=True):
+class WorkerStatus(answers.Answer, frozen=True, kw_only=True):
     """One worker: a loop bound to one device.
 
     ``curve`` has pairs: milliseconds since its run began, and the loss then. ``lines`` are the last it printed.
@@ -175,7 +168,7 @@ class WorkerStatus(Answer, frozen=True, kw_only=True):
     lines: list[str] = []
 
 
-class CardStatus(Answer, frozen=True, kw_only=True):
+class CardStatus(answers.Answer, frozen=True, kw_only=True):
     """A graphics card: the share of the time that it computes, its memory, its power, its temperature."""
 
     name: str
@@ -186,7 +179,7 @@ class CardStatus(Answer, frozen=True, kw_only=True):
     celsius: float | None = None
 
 
-class OwnerStatus(Answer, frozen=True, kw_only=True):
+class OwnerStatus(answers.Answer, frozen=True, kw_only=True):
     """What the machine showed of its owner at the last look, as far as a setting asks for it.
 
     ``used_by`` is what showed the last use, at ``used_ms``. ``unknown`` says which source of use does not answer.
@@ -199,7 +192,7 @@ class OwnerStatus(Answer, frozen=True, kw_only=True):
     unknown: str = ""
 
 
-class MachineStatus(Answer, frozen=True, kw_only=True):
+class MachineStatus(answers.Answer, frozen=True, kw_only=True):
     """What the whole machine is busy with, by the kernel's counters over the last seconds: all programs on it.
 
     ``busy`` is the share of the processor's time. ``watts`` and ``joules``, since the daemon's start, are those of the
@@ -216,7 +209,7 @@ class MachineStatus(Answer, frozen=True, kw_only=True):
     owner: OwnerStatus = OwnerStatus()
 
 
-class NetworkStatus(Answer, frozen=True, kw_only=True):
+class NetworkStatus(answers.Answer, frozen=True, kw_only=True):
     """How the network stands, in a few numbers."""
 
     state: str
@@ -226,7 +219,7 @@ class NetworkStatus(Answer, frozen=True, kw_only=True):
     exchanged_ms: int = 0  # when a peer and this node had the same records last, 0: never
 
 
-class PeerView(Answer, frozen=True, kw_only=True):
+class PeerView(answers.Answer, frozen=True, kw_only=True):
     """One peer: connected now, or known from before. Times are Unix milliseconds, 0 is never; bytes are those of today.
 
     ``agent``, ``devices``, ``other_network`` and ``clock_ahead_ms`` are what a connected peer says of itself.
@@ -252,13 +245,13 @@ class PeerView(Answer, frozen=True, kw_only=True):
     records_in: int = 0  # that the last exchange brought
     records_out: int = 0
     device_key: str = ""
-    participant: ParticipantView = NOBODY
+    participant: answers.ParticipantView = answers.NOBODY
     attested: bool = False
-    marks: list[MarkView] = []
+    marks: list[answers.MarkView] = []
     banned_until_ms: int | None = None
 
 
-class PeersAnswer(Answer, frozen=True, kw_only=True):
+class PeersAnswer(answers.Answer, frozen=True, kw_only=True):
     """This node on the network, and its peers. ``addresses`` are what another node needs to reach this one."""
 
     schema: str = "autoresearch.peers/1"
@@ -268,7 +261,7 @@ class PeersAnswer(Answer, frozen=True, kw_only=True):
     peers: list[PeerView] = []
 
 
-class Check(Answer, frozen=True, kw_only=True):
+class Check(answers.Answer, frozen=True, kw_only=True):
     """One thing that was looked at. ``result`` is "ok", "warning" or "failed"; ``fix`` says how to mend it.
 
     The checks of :func:`autoresearch.ask.health.examine` that are not ok are the node's conditions.
@@ -285,14 +278,14 @@ class Check(Answer, frozen=True, kw_only=True):
         return f"{self.detail} → {self.fix}" if self.fix else self.detail
 
 
-class StorageStatus(Answer, frozen=True, kw_only=True):
+class StorageStatus(answers.Answer, frozen=True, kw_only=True):
     """What the blobs take of the disk, and how much those of others may: storage.blobs_mib."""
 
     blobs_bytes: int
     quota_bytes: int
 
 
-class WaitingStatus(Answer, frozen=True, kw_only=True):
+class WaitingStatus(answers.Answer, frozen=True, kw_only=True):
     """What this node measured of a run of ``participant`` and did not reveal yet. ``stage``, ``round``: see Measured.
 
     It reveals as soon as ``missing`` others have measured it too, or at ``tells_ms``. ``verdict``, ``value`` and
@@ -301,7 +294,7 @@ class WaitingStatus(Answer, frozen=True, kw_only=True):
 
     run: str
     title: str
-    participant: ParticipantView = NOBODY
+    participant: answers.ParticipantView = answers.NOBODY
     stage: str
     round: int
     measured_ms: int
@@ -312,7 +305,7 @@ class WaitingStatus(Answer, frozen=True, kw_only=True):
     values: list[float] = []
 
 
-class VerifyingStatus(Answer, frozen=True, kw_only=True):
+class VerifyingStatus(answers.Answer, frozen=True, kw_only=True):
     """This device's part today (UTC): verifications, how long they took, their share of its computing time, runs.
 
     ``asked_share`` is the share of the time that it is asked to spend, 0 when it is not asked to work. ``waiting`` is
@@ -328,7 +321,7 @@ class VerifyingStatus(Answer, frozen=True, kw_only=True):
     note: str = ""
 
 
-class ProposerStatus(Answer, frozen=True, kw_only=True):
+class ProposerStatus(answers.Answer, frozen=True, kw_only=True):
     """Who invents changes: the search, a language model (``llm``) or a command.
 
     ``runs`` are this node's newest on the task, ``better`` those that beat their parent beyond the noise of one seed,
@@ -348,7 +341,7 @@ class ProposerStatus(Answer, frozen=True, kw_only=True):
     failures_today: int = 0
 
 
-class LimitView(Answer, frozen=True, kw_only=True):
+class LimitView(answers.Answer, frozen=True, kw_only=True):
     """A limit that is in force on this node, in words, and the setting that gives it; ``number``: what that is now."""
 
     name: str
@@ -357,7 +350,7 @@ class LimitView(Answer, frozen=True, kw_only=True):
     number: float | None = None
 
 
-class StatusAnswer(Judged, frozen=True, kw_only=True):
+class StatusAnswer(answers.Judged, frozen=True, kw_only=True):
     """What the node does, and why.
 
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
@@ -379,7 +372,7 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     started_ms: int | None = None
     network: str = ""
     network_id: str = ""
-    participant: ParticipantView = NOBODY
+    participant: answers.ParticipantView = answers.NOBODY
     attested: bool | None = None
     to_count: str = ""
     voter: VoterView | None = None
@@ -403,7 +396,7 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     limits: list[LimitView] = []
 
 
-class Setting(Answer, frozen=True, kw_only=True):
+class Setting(answers.Answer, frozen=True, kw_only=True):
     """One setting. ``origin`` is "default", "file" or "environment". ``live``: a running node goes by it at once."""
 
     name: str
@@ -419,7 +412,7 @@ class Setting(Answer, frozen=True, kw_only=True):
         return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
 
 
-class ConfigAnswer(Answer, frozen=True, kw_only=True):
+class ConfigAnswer(answers.Answer, frozen=True, kw_only=True):
     """All settings, or the one asked for. ``note`` says from when on a changed one counts."""
 
     schema: str = "autoresearch.config/1"
@@ -428,7 +421,7 @@ class ConfigAnswer(Answer, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Health(Answer, frozen=True, kw_only=True):
+class Health(answers.Answer, frozen=True, kw_only=True):
     """Alive, or ready, and why not. ``conditions`` is what ails the node, also while it is ready."""
 
     status: str
@@ -436,7 +429,7 @@ class Health(Answer, frozen=True, kw_only=True):
     conditions: list[Check] = []
 
 
-class JoinedAnswer(Answer, frozen=True, kw_only=True):
+class JoinedAnswer(answers.Answer, frozen=True, kw_only=True):
     """The network that this node is in now, and what to know of it. ``restarts``: the daemon begins again in it."""
 
     schema: str = "autoresearch.joined/1"
@@ -446,7 +439,7 @@ class JoinedAnswer(Answer, frozen=True, kw_only=True):
     note: str
 
 
-class NewTaskAnswer(Answer, frozen=True, kw_only=True):
+class NewTaskAnswer(answers.Answer, frozen=True, kw_only=True):
     """A folder that is a task now, or was one before, and what was found out of its program."""
 
     schema: str = "autoresearch.new-task/1"
@@ -457,7 +450,7 @@ class NewTaskAnswer(Answer, frozen=True, kw_only=True):
     note: str
 
 
-class TrustAnswer(Answer, frozen=True, kw_only=True):
+class TrustAnswer(answers.Answer, frozen=True, kw_only=True):
     """Whom this node trusts now, as keys in hexadecimal. ``changed``: it trusted others before."""
 
     changed: bool
@@ -467,13 +460,13 @@ class TrustAnswer(Answer, frozen=True, kw_only=True):
     founders: list[str] = []
 
 
-class HistoryAnswer(Answer, frozen=True, kw_only=True):
+class HistoryAnswer(answers.Answer, frozen=True, kw_only=True):
     """How many of the notes are new; the others were published before."""
 
     added: int
 
 
-class BroughtAnswer(Answer, frozen=True, kw_only=True):
+class BroughtAnswer(answers.Answer, frozen=True, kw_only=True):
     """How many runs were published; ``left`` are still to come, after the ``most`` that were asked for.
 
     ``skipped`` were left out because their program is not on this machine, ``repeated`` because another participant has
@@ -486,7 +479,7 @@ class BroughtAnswer(Answer, frozen=True, kw_only=True):
     left: int
 
 
-class RunAccepted(Answer, frozen=True, kw_only=True):
+class RunAccepted(answers.Answer, frozen=True, kw_only=True):
     """The run is queued; its events carry this name. ``note``: what a person should know of it."""
 
     schema: str = "autoresearch.run-accepted/1"
@@ -494,7 +487,7 @@ class RunAccepted(Answer, frozen=True, kw_only=True):
     note: str = ""
 
 
-class ProposedAnswer(Answer, frozen=True, kw_only=True):
+class ProposedAnswer(answers.Answer, frozen=True, kw_only=True):
     """The queue after a program was proposed. ``proposed`` has the names of its runs there, one for each seed."""
 
     schema: str = "autoresearch.proposed/1"
@@ -504,14 +497,14 @@ class ProposedAnswer(Answer, frozen=True, kw_only=True):
     queue: list[QueuedRun] = []
 
 
-class QueueAnswer(Answer, frozen=True, kw_only=True):
+class QueueAnswer(answers.Answer, frozen=True, kw_only=True):
     """The programs that were proposed here and wait for a worker, the next first."""
 
     schema: str = "autoresearch.queue/1"
     queue: list[QueuedRun]
 
 
-class Event(Answer, frozen=True, kw_only=True):
+class Event(answers.Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
@@ -530,7 +523,7 @@ class Event(Answer, frozen=True, kw_only=True):
     data: dict[str, object] = {}
 
 
-class ServicesAnswer(Answer, frozen=True, kw_only=True):
+class ServicesAnswer(answers.Answer, frozen=True, kw_only=True):
     """The services that run on this machine, by name, then those of this participant's other machines."""
 
     schema: str = "autoresearch.services/1"

@@ -11,14 +11,7 @@ from typing import Protocol
 from autoresearch.ask import node, requests
 from autoresearch.ask.discussion import AskAnswer, ClaimAnswer
 from autoresearch.ask.operation import operation
-from autoresearch.ask.people.participants import (
-    AllowRequest,
-    AttestAnswer,
-    AttestorAnswer,
-    AttestRequest,
-    ConfirmRequest,
-    WithdrawRequest,
-)
+from autoresearch.ask.people import participants
 from autoresearch.ask.registry.components import ReleaseAnswer
 
 # The daemon may fetch the run's files from other nodes first.
@@ -59,11 +52,11 @@ class Node(Protocol):
         """This node on the network, its peers, the participants behind them and what the log shows of them."""
 
     @operation("GET /v1/attest")
-    def attestation(self) -> AttestAnswer:
+    def attestation(self) -> participants.AttestAnswer:
         """How this participant stands with the attestors, and which codes are awaited."""
 
     @operation("GET /v1/attestor")
-    def attestor(self) -> AttestorAnswer:
+    def attestor(self) -> participants.AttestorAnswer:
         """What this node mailed, attested and refused as an attestor; never an address."""
 
     @operation("POST /v1/work")
@@ -159,19 +152,19 @@ class Node(Protocol):
         """Read the trusted keys from the network's file again; 409 when it is another network's file."""
 
     @operation("POST /v1/attest", seconds=ATTEST_SECONDS)
-    def attest(self, request: AttestRequest) -> AttestAnswer:
+    def attest(self, request: participants.AttestRequest) -> participants.AttestAnswer:
         """Have attestors write to an address, which is kept nowhere."""
 
     @operation("POST /v1/attest/confirm", seconds=ATTEST_SECONDS)
-    def confirm(self, request: ConfirmRequest) -> AttestAnswer:
+    def confirm(self, request: participants.ConfirmRequest) -> participants.AttestAnswer:
         """Bring an attestor the root key's answer to its code."""
 
     @operation("POST /v1/attestor/withdraw")
-    def withdraw_attestation(self, request: WithdrawRequest) -> AttestorAnswer:
+    def withdraw_attestation(self, request: participants.WithdrawRequest) -> participants.AttestorAnswer:
         """Withdraw this attestor's attestation of a participant, and refuse its mailbox."""
 
     @operation("POST /v1/attestor/allow")
-    def allow(self, request: AllowRequest) -> AttestorAnswer:
+    def allow(self, request: participants.AllowRequest) -> participants.AttestorAnswer:
         """Attest that mailbox again, when it is shown anew."""
 
     @operation("POST /v1/restart")

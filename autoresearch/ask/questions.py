@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from autoresearch.ask import requests
 from autoresearch.ask.discussion import ClaimsAnswer, NotesAnswer
 from autoresearch.ask.operation import PLAIN, Text, operation
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, VerificationsAnswer
@@ -21,44 +22,7 @@ from autoresearch.ask.records import (
     StarAnswer,
 )
 from autoresearch.ask.registry.components import ReleaseAnswer
-from autoresearch.ask.requests import (
-    ColumnsOf,
-    Difference,
-    EvidenceOf,
-    HiddenListOf,
-    HiddenOf,
-    NotesOf,
-    OfTask,
-    OfTaskAndParticipant,
-    OneEvidence,
-    OneRecord,
-    PathOf,
-    ProgressOf,
-    RecordsOf,
-    RunsOf,
-    RunsOfParticipant,
-    SearchOf,
-    SinceOf,
-    StarRequest,
-    TasksOf,
-    TopOf,
-)
-from autoresearch.ask.runs.answers import (
-    BestAnswer,
-    ColumnsAnswer,
-    DiffAnswer,
-    EffectsAnswer,
-    LineageAnswer,
-    ParticipantRunsAnswer,
-    PathAnswer,
-    ProgressAnswer,
-    RunContextAnswer,
-    RunnersAnswer,
-    RunsAnswer,
-    SinceAnswer,
-    TasksAnswer,
-    TopAnswer,
-)
+from autoresearch.ask.runs import answers
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.standing.answers import CreditAnswer
 from autoresearch.words import with_article
@@ -66,12 +30,12 @@ from autoresearch.words import with_article
 if TYPE_CHECKING:
     from autoresearch.ask.desk import Desk
 
-A = TypeVar("A", ShowAnswer, BestAnswer, TopAnswer, LineageAnswer, LogAnswer)
+A = TypeVar("A", ShowAnswer, answers.BestAnswer, answers.TopAnswer, answers.LineageAnswer, LogAnswer)
 KEY_BYTES = 32
 
 
 @operation("GET /v1/best")
-def best(desk: Desk, request: OfTask) -> BestAnswer:
+def best(desk: Desk, request: requests.OfTask) -> answers.BestAnswer:
     """The best confirmed run of a task, and beside it the best provisional and the best reported one."""
     from autoresearch.ask.runs.boards import best_answer
 
@@ -80,7 +44,7 @@ def best(desk: Desk, request: OfTask) -> BestAnswer:
 
 
 @operation("GET /v1/tasks")
-def tasks(desk: Desk, request: TasksOf) -> TasksAnswer:
+def tasks(desk: Desk, request: requests.TasksOf) -> answers.TasksAnswer:
     """The tasks of the log, those with the most runs first."""
     from autoresearch.ask.runs.boards import tasks_answer
 
@@ -88,7 +52,7 @@ def tasks(desk: Desk, request: TasksOf) -> TasksAnswer:
 
 
 @operation("GET /v1/top")
-def top(desk: Desk, request: TopOf) -> TopAnswer:
+def top(desk: Desk, request: requests.TopOf) -> answers.TopAnswer:
     """The leaderboard of a task."""
     from autoresearch.ask.runs.boards import top_answer
 
@@ -98,7 +62,7 @@ def top(desk: Desk, request: TopOf) -> TopAnswer:
 
 
 @operation("GET /v1/credit")
-def credit(desk: Desk, request: OfTaskAndParticipant) -> CreditAnswer:
+def credit(desk: Desk, request: requests.OfTaskAndParticipant) -> CreditAnswer:
     """What participants have done that others can count; without `participant` all, without `task` on all tasks."""
     from autoresearch.ask.people.evidence import credit_answer
 
@@ -107,7 +71,7 @@ def credit(desk: Desk, request: OfTaskAndParticipant) -> CreditAnswer:
 
 
 @operation("GET /v1/evidence")
-def evidence_list(desk: Desk, request: EvidenceOf) -> EvidenceListAnswer:
+def evidence_list(desk: Desk, request: requests.EvidenceOf) -> EvidenceListAnswer:
     """Signed records that prove misbehaviour, the newest first; without `participant` of everybody."""
     from autoresearch.ask.people.evidence import evidence_list_answer
 
@@ -115,7 +79,7 @@ def evidence_list(desk: Desk, request: EvidenceOf) -> EvidenceListAnswer:
 
 
 @operation("GET /v1/evidence/{id}")
-def evidence(desk: Desk, request: OneEvidence) -> EvidenceAnswer:
+def evidence(desk: Desk, request: requests.OneEvidence) -> EvidenceAnswer:
     """One piece of evidence, checked step by step; `holds` is null where a value has to be measured to tell."""
     from autoresearch.ask.people.evidence import evidence_answer
 
@@ -123,7 +87,7 @@ def evidence(desk: Desk, request: OneEvidence) -> EvidenceAnswer:
 
 
 @operation("GET /v1/records")
-def records(desk: Desk, request: RecordsOf) -> LogAnswer:
+def records(desk: Desk, request: requests.RecordsOf) -> LogAnswer:
     """Records, newest first; `before` asks for the next page."""
     from autoresearch.ask.show import log_answer, parse_conditions
     from autoresearch.record.kinds import KINDS
@@ -147,7 +111,7 @@ def records(desk: Desk, request: RecordsOf) -> LogAnswer:
 
 
 @operation("GET /v1/records/{id}")
-def record(desk: Desk, request: OneRecord) -> ShowAnswer:
+def record(desk: Desk, request: requests.OneRecord) -> ShowAnswer:
     """One record of any kind, whole."""
     from autoresearch.ask.people.hiding import hidden_view
     from autoresearch.ask.show import show_answer
@@ -159,7 +123,7 @@ def record(desk: Desk, request: OneRecord) -> ShowAnswer:
 
 
 @operation("GET /v1/runs/{id}")
-def run(desk: Desk, request: OneRecord) -> ShowAnswer:
+def run(desk: Desk, request: requests.OneRecord) -> ShowAnswer:
     """One run, whole."""
     answer = record(desk, request)
     if answer.run is None:
@@ -170,7 +134,7 @@ def run(desk: Desk, request: OneRecord) -> ShowAnswer:
 
 
 @operation("GET /v1/runs")
-def runs(desk: Desk, request: RunsOf) -> RunsAnswer:
+def runs(desk: Desk, request: requests.RunsOf) -> answers.RunsAnswer:
     """The runs of a task that a filter finds, page by page, each with its change, its state and what led to it."""
     from autoresearch.ask.runs.rows import runs_answer
 
@@ -178,7 +142,7 @@ def runs(desk: Desk, request: RunsOf) -> RunsAnswer:
 
 
 @operation("GET /v1/participants/{participant}/runs")
-def participant_runs(desk: Desk, request: RunsOfParticipant) -> ParticipantRunsAnswer:
+def participant_runs(desk: Desk, request: requests.RunsOfParticipant) -> answers.ParticipantRunsAnswer:
     """The runs of a participant on all tasks: the newest, and the best of each."""
     from autoresearch.ask.runs.rows import participant_runs_answer
 
@@ -186,7 +150,7 @@ def participant_runs(desk: Desk, request: RunsOfParticipant) -> ParticipantRunsA
 
 
 @operation("GET /v1/progress")
-def progress(desk: Desk, request: ProgressOf) -> ProgressAnswer:
+def progress(desk: Desk, request: requests.ProgressOf) -> answers.ProgressAnswer:
     """The runs of a task as marks of a chart; where they are too many, those that led and a sample of the others."""
     from autoresearch.ask.runs.progress import progress_answer
 
@@ -194,7 +158,7 @@ def progress(desk: Desk, request: ProgressOf) -> ProgressAnswer:
 
 
 @operation("GET /v1/columns")
-def columns(desk: Desk, request: ColumnsOf) -> ColumnsAnswer:
+def columns(desk: Desk, request: requests.ColumnsOf) -> answers.ColumnsAnswer:
     """The runs of a task as columns, the newest 200,000: ids, marks, values, parents, and the settings asked for."""
     from autoresearch.ask.runs.progress import columns_answer
 
@@ -202,7 +166,7 @@ def columns(desk: Desk, request: ColumnsOf) -> ColumnsAnswer:
 
 
 @operation("GET /v1/runs/{id}/context")
-def run_context(desk: Desk, request: OneRecord) -> RunContextAnswer:
+def run_context(desk: Desk, request: requests.OneRecord) -> answers.RunContextAnswer:
     """What stands around a run: its row, its parent's, its children, runs of the same program."""
     from autoresearch.ask.runs.rows import run_context_answer
 
@@ -211,7 +175,7 @@ def run_context(desk: Desk, request: OneRecord) -> RunContextAnswer:
 
 
 @operation("GET /v1/runs/{id}/path")
-def path(desk: Desk, request: PathOf) -> PathAnswer:
+def path(desk: Desk, request: requests.PathOf) -> answers.PathAnswer:
     """The way from the baseline to a run, with the branches beside it; of a long one the steps that changed most."""
     from autoresearch.ask.runs.rows import path_answer
 
@@ -220,7 +184,7 @@ def path(desk: Desk, request: PathOf) -> PathAnswer:
 
 
 @operation("GET /v1/runners")
-def runners(desk: Desk, request: OfTask) -> RunnersAnswer:
+def runners(desk: Desk, request: requests.OfTask) -> answers.RunnersAnswer:
     """Who has runs on a task, and on which hardware."""
     from autoresearch.ask.runs.rows import runners_answer
 
@@ -228,7 +192,7 @@ def runners(desk: Desk, request: OfTask) -> RunnersAnswer:
 
 
 @operation("GET /v1/runs/{id}/source", media=PLAIN)
-def source(desk: Desk, request: OneRecord) -> Text:
+def source(desk: Desk, request: requests.OneRecord) -> Text:
     """The program of a run as one text; fetched from other nodes when it is not here."""
     from autoresearch.ask.runs.diffs import run_source
 
@@ -236,7 +200,7 @@ def source(desk: Desk, request: OneRecord) -> Text:
 
 
 @operation("GET /v1/runs/{id}/log", media=PLAIN)
-def training_log(desk: Desk, request: OneRecord) -> Text:
+def training_log(desk: Desk, request: requests.OneRecord) -> Text:
     """What a run printed."""
     from autoresearch.ask.runs.diffs import run_log
 
@@ -244,7 +208,7 @@ def training_log(desk: Desk, request: OneRecord) -> Text:
 
 
 @operation("GET /v1/runs/{id}/lineage")
-def lineage(desk: Desk, request: OneRecord) -> LineageAnswer:
+def lineage(desk: Desk, request: requests.OneRecord) -> answers.LineageAnswer:
     """The steps from the baseline to a run."""
     from autoresearch.ask.runs.diffs import lineage_answer
 
@@ -252,7 +216,7 @@ def lineage(desk: Desk, request: OneRecord) -> LineageAnswer:
 
 
 @operation("GET /v1/diff")
-def diff(desk: Desk, request: Difference) -> DiffAnswer:
+def diff(desk: Desk, request: requests.Difference) -> answers.DiffAnswer:
     """What changed between two runs; without `old` from the newer one's parent."""
     from autoresearch.ask.runs.diffs import diff_answer, parent_of
 
@@ -262,7 +226,7 @@ def diff(desk: Desk, request: Difference) -> DiffAnswer:
 
 
 @operation("GET /v1/effects")
-def effects(desk: Desk, request: OfTask) -> EffectsAnswer:
+def effects(desk: Desk, request: requests.OfTask) -> answers.EffectsAnswer:
     """What each setting of a task did to the metric, in pairs of a run and its parent; the surest improvement first."""
     from autoresearch.ask.runs.diffs import effects_answer
 
@@ -270,7 +234,7 @@ def effects(desk: Desk, request: OfTask) -> EffectsAnswer:
 
 
 @operation("GET /v1/notes")
-def notes(desk: Desk, request: NotesOf) -> NotesAnswer:
+def notes(desk: Desk, request: requests.NotesOf) -> NotesAnswer:
     """The notes on a task: the newest, or those that fit words best."""
     from autoresearch.ask.notes import notes_answer
 
@@ -279,7 +243,7 @@ def notes(desk: Desk, request: NotesOf) -> NotesAnswer:
 
 
 @operation("GET /v1/since")
-def since(desk: Desk, request: SinceOf) -> SinceAnswer:
+def since(desk: Desk, request: requests.SinceOf) -> answers.SinceAnswer:
     """What happened on a task from a time on: runs, people, verdicts, the best value, and what became of hypotheses."""
     from autoresearch.ask.runs.since import since_answer
 
@@ -288,7 +252,7 @@ def since(desk: Desk, request: SinceOf) -> SinceAnswer:
 
 
 @operation("GET /v1/claims")
-def claims(desk: Desk, request: OfTask) -> ClaimsAnswer:
+def claims(desk: Desk, request: requests.OfTask) -> ClaimsAnswer:
     """What is being tried on a task now, by whom, until when."""
     from autoresearch.ask.people.claims import claims_answer
 
@@ -296,7 +260,7 @@ def claims(desk: Desk, request: OfTask) -> ClaimsAnswer:
 
 
 @operation("GET /v1/verifications")
-def verifications(desk: Desk, request: OfTask) -> VerificationsAnswer:
+def verifications(desk: Desk, request: requests.OfTask) -> VerificationsAnswer:
     """The runs of a task that wait for verifiers, what this node has to do with each, and the newest verifications."""
     from autoresearch.ask.people.verification import verifications_answer
 
@@ -305,7 +269,7 @@ def verifications(desk: Desk, request: OfTask) -> VerificationsAnswer:
 
 
 @operation("GET /v1/search")
-def search(desk: Desk, request: SearchOf) -> SearchAnswer:
+def search(desk: Desk, request: requests.SearchOf) -> SearchAnswer:
     """Runs, settings and notes of a task, participants, components and commands that have all of some words."""
     from autoresearch.ask.search import search_answer
 
@@ -319,7 +283,7 @@ def search(desk: Desk, request: SearchOf) -> SearchAnswer:
 
 
 @operation("GET /v1/releases/{id}")
-def release(desk: Desk, request: OneRecord) -> ReleaseAnswer:
+def release(desk: Desk, request: requests.OneRecord) -> ReleaseAnswer:
     """One release of a component, whole."""
     from autoresearch.ask.registry.releases import release_answer
 
@@ -327,7 +291,7 @@ def release(desk: Desk, request: OneRecord) -> ReleaseAnswer:
 
 
 @operation("GET /v1/hidden")
-def hidden(desk: Desk, request: HiddenOf) -> HiddenAnswer:
+def hidden(desk: Desk, request: requests.HiddenOf) -> HiddenAnswer:
     """What is hidden on this machine, the newest first."""
     from autoresearch.ask.people.hiding import hidden_answer
 
@@ -335,7 +299,7 @@ def hidden(desk: Desk, request: HiddenOf) -> HiddenAnswer:
 
 
 @operation("GET /v1/participants/{participant}/hidden")
-def hidden_list(desk: Desk, request: HiddenListOf) -> HiddenListAnswer:
+def hidden_list(desk: Desk, request: requests.HiddenListOf) -> HiddenListAnswer:
     """The newest list of what a participant hides, as hiding it here would take it over."""
     from autoresearch.ask.people.hiding import hidden_list_answer
 
@@ -343,7 +307,7 @@ def hidden_list(desk: Desk, request: HiddenListOf) -> HiddenListAnswer:
 
 
 @operation("POST /v1/stars")
-def star(desk: Desk, request: StarRequest) -> StarAnswer:
+def star(desk: Desk, request: requests.StarRequest) -> StarAnswer:
     """Star a record on this machine, or with `starred` false no longer."""
     from autoresearch.log.local import Choice, choose
     from autoresearch.record.encoding import format_id

@@ -14,25 +14,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused
+from autoresearch.log import bundle_format
 from autoresearch.log.blobs import BlobStore
-from autoresearch.log.bundle_format import (
-    DAG_CBOR,
-    GROUP_RECORDS,
-    HEADER_PREFIX,
-    RAW,
-    Block,
-    BrokenBundle,
-    BundledBlobs,
-    blobs_of,
-    closing,
-    opening,
-    read_blocks,
-    read_closing,
-    read_header,
-    read_opening,
-    write_block,
-    write_header,
-)
 from autoresearch.log.chunks import CHUNK_BYTES, decode_manifest
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
@@ -57,26 +40,26 @@ def write_bundle(
     file: BinaryIO,
     *,
     task: bytes | None = None,
-    carried: BundledBlobs = BundledBlobs.SOURCES,
+    carried: bundle_format.BundledBlobs = bundle_format.BundledBlobs.SOURCES,
 ) -> BundleContents:
     """Write all records, or those of one task (a digest) and those of none, with their blobs.
 
     Raises OSError when the file can't be written.
     """
-    first = opening(log.network)
-    write_header(file, hashlib.sha256(first).digest())
-    write_block(file, DAG_CBOR, first)
+    first = bundle_format.opening(log.network)
+    bundle_format.write_header(file, hashlib.sha256(first).digest())
+    bundle_format.write_block(file, bundle_format.DAG_CBOR, first)
     writer, pairs = _Writer(file, blobs, carried), log.records.iter_raw(task=task)
-    while group := list(islice(pairs, GROUP_RECORDS)):
+    while group := list(islice(pairs, bundle_format.GROUP_RECORDS)):
         writer.group(group)
-    write_block(file, DAG_CBOR, closing(writer.records, writer.blobs))
+    bundle_format.write_block(file, bundle_format.DAG_CBOR, bundle_format.closing(writer.records, writer.blobs))
     return BundleContents(writer.records, writer.blobs, writer.missing)
 
 
 class _Writer:
     """Writes groups to a file and counts."""
 
-    def __init__(self, file: BinaryIO, blobs: BlobStore, carried: BundledBlobs) -> None:
+    def __init__(self, file: BinaryIO, blobs: BlobStore, carried: bundle_format.BundledBlobs) -> None:
         self._file = file
         self._store = blobs
         self._carried = carried
@@ -86,13 +69,13 @@ class _Writer:
     def group(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Some records with their signatures, then the blobs that they refer to."""
         for raw, signature in pairs:
-            write_block(self._file, DAG_CBOR, raw)
-            write_block(self._file, RAW, signature)
+            bundle_format.write_block(self._file, bundle_format.DAG_CBOR, raw)
+            bundle_format.write_block(self._file, bundle_format.RAW, signature)
         self.records += len(pairs)
-        if self._carried is BundledBlobs.NONE:
+        if self._carried is bundle_format.BundledBlobs.NONE:
             return
         for pair in pairs:
-            for blob in blobs_of(parse_stored(*pair), self._carried):
+            for blob in bundle_format.blobs_of(parse_stored(*pair), self._carried):
                 if self._is_news(blob.sha256):
                     self._blob(blob)
 
@@ -114,11 +97,11 @@ class _Writer:
             return
         with source:
             if manifest is not None:
-                write_block(self._file, RAW, manifest)
+                bundle_format.write_block(self._file, bundle_format.RAW, manifest)
                 while chunk := source.read(CHUNK_BYTES):
-                    write_block(self._file, RAW, chunk)
+                    bundle_format.write_block(self._file, bundle_format.RAW, chunk)
             else:
-                write_block(self._file, RAW, source.read())
+                bundle_format.write_block(self._file, bundle_format.RAW, source.read())
         self.blobs += 1
 
     def _manifest(self, blob: BlobRef) -> bytes | None:
@@ -155,7 +138,7 @@ class Imported:
 def is_bundle(path: Path) -> bool:
     """Whether the file begins as a bundle does. Raises OSError."""
     with path.open("rb") as file:
-        return file.read(len(HEADER_PREFIX)) == HEADER_PREFIX
+        return file.read(len(bundle_format.HEADER_PREFIX)) == bundle_format.HEADER_PREFIX
 
 
 def import_bundle(file: BinaryIO, log: Log, blobs: BlobStore, imported: Imported, *, now_ms: int) -> None:
@@ -165,12 +148,12 @@ def import_bundle(file: BinaryIO, log: Log, blobs: BlobStore, imported: Imported
         BrokenBundle: the file is no bundle, or stops being one; what came before is stored.
         Refused: it is of another network, or nothing can be written.
     """
-    root = read_header(file)
-    sections = read_blocks(file)
+    root = bundle_format.read_header(file)
+    sections = bundle_format.read_blocks(file)
     first = next(sections, None)
-    if first is None or first.codec != DAG_CBOR or first.sha256 != root or not first.intact:
-        raise BrokenBundle("its first block is not the one that its header names")
-    head = read_opening(first.data)
+    if first is None or first.codec != bundle_format.DAG_CBOR or first.sha256 != root or not first.intact:
+        raise bundle_format.BrokenBundle("its first block is not the one that its header names")
+    head = bundle_format.read_opening(first.data)
     if head.network != log.network.id:
         raise Refused(
             f"the bundle is of the network “{head.name}” ({head.network.hex()}),"
@@ -191,12 +174,12 @@ class _Import:
     waiting: list[Pair] = field(default_factory=list)
     small: dict[bytes, BlobRef] = field(default_factory=dict)
     large: dict[bytes, BlobRef] = field(default_factory=dict)
-    record: Block | None = None
+    record: bundle_format.Block | None = None
     # A block that was taken for a chunk and is none.
-    returned: Block | None = None
+    returned: bundle_format.Block | None = None
     records: int = 0
 
-    def run(self, blocks: Iterator[Block]) -> None:
+    def run(self, blocks: Iterator[bundle_format.Block]) -> None:
         """Go through all blocks; whatever ends it, what was read until then is stored."""
         try:
             while block := self.returned or next(blocks, None):
@@ -204,14 +187,14 @@ class _Import:
                 self._take(block, blocks)
         finally:
             self._flush()
-        end = read_closing(self.record.data) if self.record else None
+        end = bundle_format.read_closing(self.record.data) if self.record else None
         if end is None or end.records != self.records:
-            raise BrokenBundle("its end is missing")
+            raise bundle_format.BrokenBundle("its end is missing")
 
-    def _take(self, block: Block, rest: Iterator[Block]) -> None:
-        if block.codec == DAG_CBOR:
+    def _take(self, block: bundle_format.Block, rest: Iterator[bundle_format.Block]) -> None:
+        if block.codec == bundle_format.DAG_CBOR:
             if self.record is not None:
-                raise BrokenBundle("a record has no signature")
+                raise bundle_format.BrokenBundle("a record has no signature")
             self.record = block
         elif self.record is not None:
             self._signed(self.record, block)
@@ -220,7 +203,7 @@ class _Import:
             self._flush()
             self._blob(block, rest)
 
-    def _signed(self, record: Block, signature: Block) -> None:
+    def _signed(self, record: bundle_format.Block, signature: bundle_format.Block) -> None:
         self.records += 1
         if not (record.intact and signature.intact):
             self._refuse("its bytes were damaged")
@@ -228,7 +211,7 @@ class _Import:
         if not self.waiting:
             self.small, self.large = {}, {}
         self.waiting.append((record.data, signature.data))
-        if len(self.waiting) == GROUP_RECORDS:
+        if len(self.waiting) == bundle_format.GROUP_RECORDS:
             self._flush()
 
     def _refuse(self, reason: str) -> None:
@@ -255,12 +238,12 @@ class _Import:
                 case _:
                     self._refuse(verdict.refusal.sentence if verdict.refusal else "")
                     continue
-            for blob in blobs_of(parse_stored(*pair), BundledBlobs.ALL):
+            for blob in bundle_format.blobs_of(parse_stored(*pair), bundle_format.BundledBlobs.ALL):
                 self.small[blob.sha256] = blob
                 if blob.manifest:
                     self.large[blob.manifest] = blob
 
-    def _blob(self, block: Block, rest: Iterator[Block]) -> None:
+    def _blob(self, block: bundle_format.Block, rest: Iterator[bundle_format.Block]) -> None:
         """Keep a blob that a record of the group refers to; the blocks of any other are passed over."""
         if not block.intact:
             return
@@ -271,7 +254,7 @@ class _Import:
             self.store.put_stream([block.data], fetched=True)
             self.imported.blobs += 1
 
-    def _chunks(self, blob: BlobRef, manifest: bytes, rest: Iterator[Block]) -> None:
+    def _chunks(self, blob: BlobRef, manifest: bytes, rest: Iterator[bundle_format.Block]) -> None:
         try:
             hashes = decode_manifest(manifest).hashes
         except Refused:  # whoever signed the record named something else
@@ -282,7 +265,7 @@ class _Import:
             return
         self.imported.blobs += 1
 
-    def _checked(self, blob: BlobRef, hashes: Sequence[bytes], rest: Iterator[Block]) -> Iterator[bytes]:
+    def _checked(self, blob: BlobRef, hashes: Sequence[bytes], rest: Iterator[bundle_format.Block]) -> Iterator[bytes]:
         """The chunks of a blob. Raises _Spoiled, before the last one is through, when they are not those."""
         whole = hashlib.sha256()
         for expected in hashes:

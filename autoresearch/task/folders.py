@@ -15,16 +15,8 @@ from pathlib import Path
 
 from autoresearch.beneath import remove_beneath
 from autoresearch.errors import Refused, UsageError
+from autoresearch.task import loading
 from autoresearch.task.folder_state import create_file, keep_baseline, replace_file, write_files
-from autoresearch.task.loading import (
-    CHANGES,
-    MANIFEST,
-    NAMES,
-    load_task,
-    program_in,
-    read_file,
-    shipped_tasks,
-)
 from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
 from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.program import check_file_names, source_digest, split_program
@@ -82,7 +74,7 @@ def draft_task(folder: Path, recipe: Recipe, needed: Needed, *, seconds: float, 
 
     Raises UsageError where there is no such program.
     """
-    program = program_in(folder, recipe)
+    program = loading.program_in(folder, recipe)
     return Task(
         name="draft",
         metric=Metric(name="", direction="minimize", source="stdout"),
@@ -126,10 +118,10 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     read, such as ``~/.cache/name``. Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a
     ``.py`` file is not Python.
     """
-    path = folder / MANIFEST
+    path = folder / loading.MANIFEST
     if os.path.lexists(path):
         raise Refused(f"{path} exists already", hint="edit it, or move it away first")
-    baseline = program_in(folder, recipe)
+    baseline = loading.program_in(folder, recipe)
     needed = needed or needed_files(folder, recipe, mounts)
     text = _TEMPLATE.format(
         files=" and ".join(recipe.edit),
@@ -157,11 +149,11 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
     )
     keep_baseline(folder, baseline)
-    create_file(folder, MANIFEST, text)
+    create_file(folder, loading.MANIFEST, text)
     try:
-        load_task(folder)
+        loading.load_task(folder)
     except UsageError:
-        remove_beneath(folder, MANIFEST)
+        remove_beneath(folder, loading.MANIFEST)
         raise
     return path
 
@@ -204,14 +196,14 @@ def pin_baseline(folder: Path) -> Task:
     """
     import tomlkit  # the command line starts without it
 
-    task = load_task(folder)
+    task = loading.load_task(folder)
     if task.is_pinned:
-        raise Refused(f"{folder / MANIFEST} pins its baseline already", hint="autoresearch run")
+        raise Refused(f"{folder / loading.MANIFEST} pins its baseline already", hint="autoresearch run")
     keep_baseline(folder, task.baseline)
-    document = tomlkit.parse(read_file(folder, MANIFEST).decode())
+    document = tomlkit.parse(loading.read_file(folder, loading.MANIFEST).decode())
     document.add("baseline", source_digest(task.baseline.decode()).hex())
-    replace_file(folder, MANIFEST, tomlkit.dumps(document).encode())
-    return load_task(folder)
+    replace_file(folder, loading.MANIFEST, tomlkit.dumps(document).encode())
+    return loading.load_task(folder)
 
 
 def side_file(name: str, definition: Mapping[str, object], folder: Path | None = None) -> bytes:
@@ -221,12 +213,12 @@ def side_file(name: str, definition: Mapping[str, object], folder: Path | None =
     own ``folder`` lacks them. Raises UsageError when the file can't be read.
     """
     if folder is not None and os.path.lexists(folder / name):
-        return read_file(folder, name)
+        return loading.read_file(folder, name)
     harness = definition.get("harness")
     pin = harness.get(PREPARE) if isinstance(harness, Mapping) else None
-    for shipped in shipped_tasks() if pin else ():
+    for shipped in loading.shipped_tasks() if pin else ():
         if hashlib.sha256(shipped.harness[PREPARE]).digest() == pin:
-            return read_file(shipped.folder, name) if (shipped.folder / name).exists() else b""
+            return loading.read_file(shipped.folder, name) if (shipped.folder / name).exists() else b""
     return b""
 
 
@@ -264,13 +256,13 @@ def rebuild_task(
         write_files(temporary, {**harness, **{name: text.encode() for name, text in program.items()}})
         digest_of_baseline = source_digest(baseline.decode("utf-8", "replace"))
         manifest = manifest_text(definition, summary=summary, baseline=digest_of_baseline)
-        replace_file(temporary, MANIFEST, manifest.encode())
+        replace_file(temporary, loading.MANIFEST, manifest.encode())
         keep_baseline(temporary, baseline)
         _checked(temporary, digest)
         temporary.replace(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return load_task(folder)
+    return loading.load_task(folder)
 
 
 def copy_task(task: Task, place: Path) -> None:
@@ -279,10 +271,10 @@ def copy_task(task: Task, place: Path) -> None:
     write_files(place, task.harness)
     write_program(place, task.baseline.decode())
     keep_baseline(place, task.baseline)
-    for name in (CHANGES, NAMES):
+    for name in (loading.CHANGES, loading.NAMES):
         if content := side_file(name, task.definition(), task.folder):
             replace_file(place, name, content)
-    replace_file(place, MANIFEST, read_file(task.folder, MANIFEST))
+    replace_file(place, loading.MANIFEST, loading.read_file(task.folder, loading.MANIFEST))
 
 
 def write_program(folder: Path, program: str) -> None:
@@ -296,7 +288,7 @@ def is_taken(folder: Path) -> bool:
 
 
 def _checked(folder: Path, digest: bytes) -> Task:
-    task = load_task(folder)
+    task = loading.load_task(folder)
     if task.digest != digest:
         raise Refused(f"{folder} is another task than {digest.hex()[:12]}…", hint="give a new folder")
     return task
@@ -312,7 +304,7 @@ def manifest_text(definition: Mapping[str, object], *, summary: str = "", baseli
     try:
         return tomlkit.dumps({key: _plain(value) for key, value in table.items()})
     except (TypeError, ValueError) as error:
-        raise UsageError(f"the task's definition can't be written as {MANIFEST}: {error}") from error
+        raise UsageError(f"the task's definition can't be written as {loading.MANIFEST}: {error}") from error
 
 
 def _plain(value: object) -> object:

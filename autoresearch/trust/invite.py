@@ -28,14 +28,8 @@ from nacl.signing import SigningKey, VerifyKey
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.record.kinds import Join
 from autoresearch.record.record import DAY_MS, Network
+from autoresearch.trust import manifest_file
 from autoresearch.trust.manifest import NetworkManifest
-from autoresearch.trust.manifest_file import (
-    MANIFEST_BYTES_MAX,
-    TOKEN_SEED_BYTES,
-    decode_with_token,
-    encode_manifest,
-    write_whole,
-)
 
 _PURPOSE = b"autoresearch/join/1\0"
 
@@ -84,7 +78,7 @@ class Invite(NamedTuple):
 def write_invite(manifest: NetworkManifest, token: bytes | None = None) -> str:
     """The invite to a network, with the seed of a token or without. Raises UsageError when it is too long for one."""
     packer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
-    packed = packer.compress(encode_manifest(manifest, token)) + packer.flush()
+    packed = packer.compress(manifest_file.encode_manifest(manifest, token)) + packer.flush()
     digits = base64.b32encode(packed + _checksum(packed)).decode("ascii").lower().rstrip("=")
     if len(INVITE_BEGINNING) + len(digits) > INVITE_CHARACTERS_MAX:
         raise UsageError(
@@ -113,12 +107,12 @@ def read_invite(text: str) -> Invite:
         raise _damaged()
     unpacker = zlib.decompressobj(_RAW_DEFLATE)
     try:
-        raw = unpacker.decompress(packed, MANIFEST_BYTES_MAX + 1)
+        raw = unpacker.decompress(packed, manifest_file.MANIFEST_BYTES_MAX + 1)
     except zlib.error as error:
         raise _damaged() from error
     if not unpacker.eof or unpacker.unused_data:
         raise _damaged()
-    return Invite(*decode_with_token(raw))
+    return Invite(*manifest_file.decode_with_token(raw))
 
 
 def _checksum(packed: bytes) -> bytes:
@@ -176,7 +170,7 @@ class Invitations:
         for name, number, most in (("uses", uses, USES_MAX), ("days", days, DAYS_MAX)):
             if not 1 <= number <= most:
                 raise UsageError(f"an invite has 1 to {most} {name}, not {number}")
-        seed = secrets.token_bytes(TOKEN_SEED_BYTES)
+        seed = secrets.token_bytes(manifest_file.TOKEN_SEED_BYTES)
         made = Invitation(
             token=token_of(seed), network=self._network, made_ms=now_ms, expires_ms=now_ms + days * DAY_MS, uses=uses
         )
@@ -215,7 +209,7 @@ class Invitations:
 
     def keep_join(self, join: Join) -> None:
         """Have the daemon publish that this participant joined. Raises OSError."""
-        write_whole(self._join, msgspec.json.encode(join).decode())
+        manifest_file.write_whole(self._join, msgspec.json.encode(join).decode())
 
     def kept_join(self) -> Join | None:
         """What to publish, if this node joined with an invite that admits; a damaged file is none."""
@@ -226,7 +220,9 @@ class Invitations:
 
     def _save(self, invitation: Invitation) -> None:
         try:
-            write_whole(self._folder / f"{invitation.token.hex()}.json", msgspec.json.encode(invitation).decode())
+            manifest_file.write_whole(
+                self._folder / f"{invitation.token.hex()}.json", msgspec.json.encode(invitation).decode()
+            )
         except OSError as error:
             raise Refused(f"the invite can't be noted in {self._folder}: {error.strerror}") from error
 

@@ -19,9 +19,9 @@ from autoresearch_notices import mail as mail_module
 
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.settings import Notify, Settings, load_settings
-from tests.extension_packages import install, install_example
 from tests.daemon.net.networks import until
 from tests.daemon.owner.fake_host import FakeDesktop, fake_bus, serve
+from tests.extension_packages import install, install_example
 from tests.trust.attesting.postoffice import PostOffice, post_office
 
 

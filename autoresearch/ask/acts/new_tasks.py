@@ -9,22 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from autoresearch.ask.acts.trial_runs import (
-    PART_SECONDS,
-    USUAL_SECONDS,
-    Look,
-    NewTaskContext,
-    Person,
-    TaskOptions,
-    TrialRuns,
-    agreed_mounts,
-    try_program,
-)
+from autoresearch.ask.acts import trial_runs
 from autoresearch.ask.node import NewTaskAnswer
 from autoresearch.ask.requests import NewTaskRequest
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.run.sandbox.capture import last_lines
+from autoresearch.task import needs
 from autoresearch.task.bounds import bound_of
 from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.folders import write_task
@@ -33,11 +24,6 @@ from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.metric_names import Kind, direction_of, meaning_of
 from autoresearch.task.model import Recipe, possible_value
 from autoresearch.task.needed import PREPARE, describe_needed, needed_files
-from autoresearch.task.needs import (
-    folders_to_mount,
-    named_in_home,
-    stated_seconds,
-)
 from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.printed import Guess, guess_metric, numbers_in, read_metric
 from autoresearch.task.program import split_program
@@ -54,7 +40,7 @@ _KARPATHY = "val_bpb"
 _OUTSIDE = "docs/how-to/bring-your-own-task.md"
 
 
-def make_task(request: NewTaskRequest, context: NewTaskContext) -> NewTaskAnswer:
+def make_task(request: NewTaskRequest, context: trial_runs.NewTaskContext) -> NewTaskAnswer:
     """Make the program in a folder a task; a folder that is one stays as it is.
 
     Raises:
@@ -68,7 +54,9 @@ def make_task(request: NewTaskRequest, context: NewTaskContext) -> NewTaskAnswer
         raise NotFound(f"there is no folder {place}", hint="give the folder that holds your program")
     note = "was a task already"
     if not os.path.lexists(place / MANIFEST):
-        describe_program(place, TaskOptions(request.metric, request.direction or None, request.seconds), context)
+        describe_program(
+            place, trial_runs.TaskOptions(request.metric, request.direction or None, request.seconds), context
+        )
         note = "is a task now"
     task = load_task(place)
     return NewTaskAnswer(
@@ -80,7 +68,7 @@ def make_task(request: NewTaskRequest, context: NewTaskContext) -> NewTaskAnswer
     )
 
 
-def describe_program(place: Path, options: TaskOptions, context: NewTaskContext) -> None:
+def describe_program(place: Path, options: trial_runs.TaskOptions, context: trial_runs.NewTaskContext) -> None:
     """Write task.toml for the program in a folder. A person is asked what could not be known.
 
     A notebook's code is written beside it, as a Python file. Where it fails, the folder is left as it was.
@@ -101,7 +89,7 @@ def describe_program(place: Path, options: TaskOptions, context: NewTaskContext)
         raise
 
 
-def _describe(place: Path, options: TaskOptions, context: NewTaskContext) -> None:
+def _describe(place: Path, options: trial_runs.TaskOptions, context: trial_runs.NewTaskContext) -> None:
     """The same for a program in files."""
     from autoresearch.run.bench import Ceiling
     from autoresearch.run.consent import allow_reaches, reaches_of
@@ -122,17 +110,19 @@ def _describe(place: Path, options: TaskOptions, context: NewTaskContext) -> Non
     for sentence in describe_needed(needed):
         say(sentence)
     sources = {**program, **fixed}
-    stated = stated_seconds(sources.values())
+    stated = needs.stated_seconds(sources.values())
     if stated is None and _is_karpathy(place, recipe):
-        stated = USUAL_SECONDS
-    named = set[str]().union(*(named_in_home(name, source) for name, source in sources.items()))
-    mounts = agreed_mounts(context, folders_to_mount(named, Path.home()), tuple(options.mounts))
+        stated = trial_runs.USUAL_SECONDS
+    named = set[str]().union(*(needs.named_in_home(name, source) for name, source in sources.items()))
+    mounts = trial_runs.agreed_mounts(context, needs.folders_to_mount(named, Path.home()), tuple(options.mounts))
     if mounts != tuple(options.mounts):
         needed = needed_files(place, recipe, mounts)
-    look = Look(context, place, recipe, needed, options.venv, mounts, stated, options.seconds or USUAL_SECONDS)
-    seen = TrialRuns()
+    look = trial_runs.Look(
+        context, place, recipe, needed, options.venv, mounts, stated, options.seconds or trial_runs.USUAL_SECONDS
+    )
+    seen = trial_runs.TrialRuns()
     if not (options.metric and options.seconds):
-        look, seen = try_program(look, options)
+        look, seen = trial_runs.try_program(look, options)
     metric, direction, is_guess = _judged(look, options, seen, _KARPATHY if _is_karpathy(place, recipe) else "")
     seconds = options.seconds or seen.seconds()
     if person and options.seconds is None:
@@ -161,7 +151,7 @@ def _describe(place: Path, options: TaskOptions, context: NewTaskContext) -> Non
     allow_reaches(place, reaches_of(load_task(place)), context.paths)
 
 
-def _asked_command(place: Path, options: TaskOptions, guess: Recipe, person: Person) -> Recipe:
+def _asked_command(place: Path, options: trial_runs.TaskOptions, guess: Recipe, person: trial_runs.Person) -> Recipe:
     line = person.line("Command that runs the program", guess.command)
     if line == guess.command:
         return guess
@@ -173,7 +163,9 @@ def _is_karpathy(place: Path, recipe: Recipe) -> bool:
     return recipe == Recipe() and (place / PREPARE).is_file() and _KARPATHY.encode() in program_in(place, recipe)
 
 
-def _judged(look: Look, options: TaskOptions, seen: TrialRuns, usual: str) -> tuple[str, str, bool]:
+def _judged(
+    look: trial_runs.Look, options: trial_runs.TaskOptions, seen: trial_runs.TrialRuns, usual: str
+) -> tuple[str, str, bool]:
     """The number by which runs are compared, which of its values are better, and whether that is a guess by the name.
 
     ``usual`` is a number that is known.
@@ -201,7 +193,7 @@ def _judged(look: Look, options: TaskOptions, seen: TrialRuns, usual: str) -> tu
     return metric, *_direction(metric, options, person)
 
 
-def _direction(metric: str, options: TaskOptions, person: Person | None) -> tuple[str, bool]:
+def _direction(metric: str, options: trial_runs.TaskOptions, person: trial_runs.Person | None) -> tuple[str, bool]:
     """Which values of a metric are better, and whether that is a guess by its name."""
     if options.direction is not None:
         return options.direction, False
@@ -224,14 +216,14 @@ def _others(text: str, metric: str) -> str:
     return ", ".join(f"{name} {value(number)}" for name, number in numbers[:_OTHERS]) + more
 
 
-def _unnamed(look: Look, guess: Guess, text: str) -> UsageError:
+def _unnamed(look: trial_runs.Look, guess: Guess, text: str) -> UsageError:
     """The error where a program printed nothing that is a result by its name."""
     names = f"--metric {guess.name} --direction {direction_of(guess.name)}"
     numbers = ", ".join(filter(None, (f"{guess.name} {value(guess.value or 0.0)}", _others(text, guess.name))))
     return UsageError(f"{look.names} printed only speeds, times or sizes: {numbers}", hint=f"name one: {names}")
 
 
-def _floor(context: NewTaskContext, metric: str, direction: str, values: Sequence[float]) -> float | None:
+def _floor(context: trial_runs.NewTaskContext, metric: str, direction: str, values: Sequence[float]) -> float | None:
     """The bound of the metric by its name, as a person corrects it; None where it has none."""
     bound = bound_of(metric, direction, values)
     if bound is None:
@@ -251,14 +243,14 @@ def _floor(context: NewTaskContext, metric: str, direction: str, values: Sequenc
     return floor
 
 
-def _no_number(look: Look, seen: TrialRuns, metric: str) -> UsageError:
+def _no_number(look: trial_runs.Look, seen: trial_runs.TrialRuns, metric: str) -> UsageError:
     text = seen.runs[0].text
     if metric and (reading := read_metric(text, metric)).diverged:
         sentence = f"{look.names} diverged: the last it printed of {metric} is no finite number: “{reading.line}”"
         return UsageError(sentence, hint="begin with settings with which it ends well")
     if seen.is_part():
         return UsageError(
-            f"{look.names} printed no number in its first {PART_SECONDS:g} s", hint="name it: --metric NAME"
+            f"{look.names} printed no number in its first {trial_runs.PART_SECONDS:g} s", hint="name it: --metric NAME"
         )
     what = f"printed no number {metric[:100]}" if metric else "printed no result with a name"
     if others := _others(text, metric):

@@ -32,15 +32,7 @@ from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, run_body
 from autoresearch.task.model import Task
 from autoresearch.text import NAME_CHARACTERS, NOTE_CHARACTERS, one_line, plain_name
-from autoresearch.trust.identity import (
-    DELEGATION_MS,
-    Device,
-    DeviceState,
-    delegation,
-    devices_of,
-    is_due,
-    make_identity,
-)
+from autoresearch.trust import identity
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.trust.roster import ADMITTED_MAX, is_admission
@@ -93,7 +85,7 @@ class Notebook:
             opened.enter_context(lock_device(paths.keys / "device.key"))
             refuse_unread_changes(paths.log)  # before anything opens it to write
             bring_home(paths)
-            self.identity = make_identity(paths.keys)
+            self.identity = identity.make_identity(paths.keys)
             # The network that this data folder belongs to, and whom it trusts.
             self._manifest_file = paths.manifest
             self.manifest = load_manifest(paths.manifest)
@@ -163,7 +155,7 @@ class Notebook:
         Said once, and the first again before it expires, as far as the root key lies here in the clear.
         """
         root = self.identity.root
-        if isinstance(root, KeyPair) and is_due(self.device(now_ms), now_ms):
+        if isinstance(root, KeyPair) and identity.is_due(self.device(now_ms), now_ms):
             self.delegate(root, now_ms)
         profiles = self.log.records.newest(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
         if not any(isinstance(r.body, kinds.Identity) and r.body.root == root.public for r in profiles):
@@ -191,7 +183,7 @@ class Notebook:
         """Publish whom this device speaks for. Raises Refused when that is no root key: it is a stranger's then."""
         self.publish_identity(now_ms)
         device = self.device(now_ms)
-        if device is None or device.state is not DeviceState.ACTIVE:
+        if device is None or device.state is not identity.DeviceState.ACTIVE:
             hint = "autoresearch down && autoresearch node id renew, then again"
             raise Refused("no root key speaks for this device in this network yet", hint=hint)
 
@@ -247,7 +239,7 @@ class Notebook:
 
     def delegate(self, root: KeyPair, now_ms: int, *, device: bytes | None = None) -> Record:
         """Let a device, this one if none is named, speak for the root key for a while from now on."""
-        body = delegation(self.identity, device=device, expires_ms=now_ms + DELEGATION_MS)
+        body = identity.delegation(self.identity, device=device, expires_ms=now_ms + identity.DELEGATION_MS)
         return self._append("identity", body, now_ms, signer=root)
 
     def revoke(self, root: KeyPair, device: bytes, now_ms: int, *, reason: str = "") -> Record:
@@ -255,7 +247,7 @@ class Notebook:
         body = kinds.Identity(action="revoke", root=root.public, device=device, reason=reason)
         return self._append("identity", body, now_ms, signer=root)
 
-    def device(self, now_ms: int) -> Device | None:
+    def device(self, now_ms: int) -> identity.Device | None:
         """How this device stands with its root key, or None when it was never named."""
         return next(
             (row for row in own_devices(self.log, self.identity.root.public, now_ms) if row.key == self.author), None
@@ -532,10 +524,10 @@ def outcome(log: Log, record: Record) -> dict[str, object]:
     }
 
 
-def own_devices(log: Log, root: bytes, now_ms: int) -> list[Device]:
+def own_devices(log: Log, root: bytes, now_ms: int) -> list[identity.Device]:
     """The devices of a root key as the log has them."""
     records = log.records.newest(kind="identity", author=root, limit=IDENTITY_RECORDS)
     named = {record.body.device for record in records if isinstance(record.body, kinds.Identity) and record.body.device}
     for device in named:
         records += log.records.newest(kind="identity", author=device, limit=IDENTITY_RECORDS)
-    return devices_of(records, root, now_ms)
+    return identity.devices_of(records, root, now_ms)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from autoresearch import settings
 from autoresearch.ask.node import ConfigAnswer, Setting
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
@@ -18,18 +19,6 @@ from autoresearch.hours import parse_hours
 from autoresearch.paths import typed_path
 from autoresearch.run.executors import HERE, executor_class
 from autoresearch.run.sandbox.cards import card_of, named_devices
-from autoresearch.settings import (
-    LIVE_SETTINGS,
-    NOTIFY_EVENTS,
-    Notify,
-    Settings,
-    environment_variable,
-    load_settings,
-    parse_setting,
-    setting_types,
-    unknown_setting,
-    write_setting,
-)
 from autoresearch.task.loading import load_task
 from autoresearch.text import did_you_mean
 from autoresearch.trust.manifest import check_listen_address, check_peer_address
@@ -40,8 +29,10 @@ AT_NEXT_START = "the daemon goes by it from its next start: autoresearch down &&
 
 def settings_answer(file: Path, environment: Mapping[str, str]) -> ConfigAnswer:
     """The settings in force. Raises UsageError where the file is broken."""
-    values, origins = load_settings(file, environment)
-    return ConfigAnswer(file=str(file), settings=[_setting(values, name, origins[name]) for name in setting_types()])
+    values, origins = settings.load_settings(file, environment)
+    return ConfigAnswer(
+        file=str(file), settings=[_setting(values, name, origins[name]) for name in settings.setting_types()]
+    )
 
 
 def change_setting(file: Path, environment: Mapping[str, str], request: SettingRequest) -> ConfigAnswer:
@@ -53,10 +44,10 @@ def change_setting(file: Path, environment: Mapping[str, str], request: SettingR
         Refused: that executor is broken.
     """
     name, value = request.name, request.value
-    if name not in setting_types():
-        raise unknown_setting(name, where="config set")
+    if name not in settings.setting_types():
+        raise settings.unknown_setting(name, where="config set")
     check_setting(name, value)
-    write_setting(file, name, value)
+    settings.write_setting(file, name, value)
     answer = settings_answer(file, environment)
     [changed] = [setting for setting in answer.settings if setting.name == name]
     note = ""
@@ -82,7 +73,7 @@ def _missing(devices: str) -> str:
     return ""
 
 
-def _setting(values: Settings, name: str, origin: str) -> Setting:
+def _setting(values: settings.Settings, name: str, origin: str) -> Setting:
     section, _, key = name.partition(".")
     value = msgspec.to_builtins(values)[section][key]
     if not isinstance(value, bool | int | float | str):
@@ -91,9 +82,9 @@ def _setting(values: Settings, name: str, origin: str) -> Setting:
         name=name,
         value=value,
         origin=origin,
-        description=setting_types()[name][1],
-        variable=environment_variable(name),
-        live=name in LIVE_SETTINGS,
+        description=settings.setting_types()[name][1],
+        variable=settings.environment_variable(name),
+        live=name in settings.LIVE_SETTINGS,
     )
 
 
@@ -104,15 +95,15 @@ def _task(value: str) -> None:
 
 def _events(value: str) -> None:
     for name in map(str.strip, value.split(",")):
-        if name not in NOTIFY_EVENTS:
-            hint = did_you_mean(name, NOTIFY_EVENTS) or f"there are: {', '.join(NOTIFY_EVENTS)}"
+        if name not in settings.NOTIFY_EVENTS:
+            hint = did_you_mean(name, settings.NOTIFY_EVENTS) or f"there are: {', '.join(settings.NOTIFY_EVENTS)}"
             raise UsageError(f"notify.events: there is no event {name!r} to tell of", hint=hint)
 
 
 def _ways(value: str) -> None:
     names = extension_names(NOTICES)
-    parse_setting("notify.extensions", value, setting_types()["notify.extensions"][0])
-    for name in Notify(extensions=value).extension_addresses():
+    settings.parse_setting("notify.extensions", value, settings.setting_types()["notify.extensions"][0])
+    for name in settings.Notify(extensions=value).extension_addresses():
         if name not in names:
             hint = did_you_mean(name, names) or f"there are: {', '.join(names)}"
             raise UsageError(f"notify.extensions: no installed package tells by {name}", hint=hint)

@@ -21,15 +21,10 @@ from autoresearch.run.failures import SCRATCH_FOLDER, way_out
 from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
+from autoresearch.task import needs
 from autoresearch.task.folders import MEMORY_MIB, draft_task
 from autoresearch.task.model import Recipe
 from autoresearch.task.needed import Needed, describe_needed, missed_files, needed_files
-from autoresearch.task.needs import (
-    END_CHARACTERS,
-    folders_to_mount,
-    printed_folders,
-    printed_in_home,
-)
 from autoresearch.task.printed import read_metric
 from autoresearch.task.seeds import reseeded_line
 
@@ -277,8 +272,10 @@ def _missed(text: str, mounts: Sequence[str]) -> list[str]:
     """The folders of this machine that a run named when it failed, and that it could not see."""
     from autoresearch.run.sandbox.command import HOME
 
-    home, text = Path.home(), SCRATCH_FOLDER.sub(HOME, text[-END_CHARACTERS:])
-    folders = folders_to_mount(printed_in_home(text, [home, Path(HOME)]), home) + printed_folders(text, home)
+    home, text = Path.home(), SCRATCH_FOLDER.sub(HOME, text[-needs.END_CHARACTERS :])
+    folders = needs.folders_to_mount(needs.printed_in_home(text, [home, Path(HOME)]), home) + needs.printed_folders(
+        text, home
+    )
     return [folder for folder in folders if folder not in mounts]
 
 

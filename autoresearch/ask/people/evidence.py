@@ -8,19 +8,10 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.judging import proof
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.standing import credit
 from autoresearch.log.standing.answers import CreditAnswer, TaskCredit
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import participant_of
-from autoresearch.log.standing.credit import (
-    EvidenceItem,
-    all_evidence,
-    credit,
-    evaluations,
-    evidence_with,
-    fork_at,
-    made_up_parent,
-    merge_of,
-)
 from autoresearch.log.standing.verification import allowed_difference, bears_out
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run, Verification
@@ -46,13 +37,13 @@ def evidence_list_answer(
     return EvidenceListAnswer(
         evidence=[
             evidence_view(log, item)
-            for item in all_evidence(log)
+            for item in credit.all_evidence(log)
             if kind in (None, item.kind) and (roots is None or voter(item.device, item.time_ms).root in roots)
         ]
     )
 
 
-def evidence_view(log: Log, item: EvidenceItem) -> EvidenceView:
+def evidence_view(log: Log, item: credit.EvidenceItem) -> EvidenceView:
     """Evidence, ready for JSON."""
     return EvidenceView(
         kind=item.kind.value,
@@ -101,7 +92,7 @@ def stated(log: Log, record_id: bytes) -> Record:
     """
     record = log.records.get(record_id)
     if isinstance(record.body, Run):
-        evaluated = evaluations(log, record)
+        evaluated = credit.evaluations(log, record)
         if not evaluated:
             raise NotFound(f"no attested participant evaluated {short_id(record_id)}", hint="autoresearch verify ID")
         return log.records.get(evaluated[0])
@@ -144,23 +135,23 @@ def _natural(log: Log, record: Record) -> EvidenceKind:
     """What one wants to know of a record first: what it proves, else what could be proved."""
     if log.evidence.has_chosen_seed(record.id):
         return EvidenceKind.SEED
-    if made_up_parent(log, record) is not None:
+    if credit.made_up_parent(log, record) is not None:
         return EvidenceKind.LINEAGE
-    if fork_at(log, record.author, record.seq) is not None:
+    if credit.fork_at(log, record.author, record.seq) is not None:
         return EvidenceKind.FORK
     if isinstance(record.body, Verification):
         return EvidenceKind.VALUE
     if isinstance(record.body, Run):
-        return EvidenceKind.VALUE if evidence_with(log, EvidenceKind.VALUE, record.id) else EvidenceKind.SEED
+        return EvidenceKind.VALUE if credit.evidence_with(log, EvidenceKind.VALUE, record.id) else EvidenceKind.SEED
     return EvidenceKind.FORK
 
 
 def _fork(log: Log, record: Record, signed: proof.StoredRecord, steps: list[proof.ProofStep]) -> proof.ProofResult:
-    fork = fork_at(log, record.author, record.seq)
+    fork = credit.fork_at(log, record.author, record.seq)
     if fork is None:
         return proof.nothing_found(steps, "the device signed one record with this number")
     other = next(record_id for record_id in fork.ids if record_id != record.id)
-    merge = merge_of(log, fork)
+    merge = credit.merge_of(log, fork)
     return proof.check_fork(signed, _signed(log, other), log.network, merge=_signed(log, merge) if merge else None)
 
 
@@ -210,7 +201,7 @@ def _signed(log: Log, record_id: bytes) -> proof.StoredRecord:
 def _answer(
     log: Log, record_id: bytes, kind: EvidenceKind, outcome: proof.ProofResult, *, device: bytes
 ) -> EvidenceAnswer:
-    listed = evidence_with(log, kind, record_id) if device else None
+    listed = credit.evidence_with(log, kind, record_id) if device else None
     return EvidenceAnswer(
         id=format_id(record_id),
         kind=kind.value,
@@ -240,7 +231,7 @@ def credit_answer(
         UsageError: that is no key, and nobody's name.
     """
     roots = None if participant is None else named(log, participant, author=author)
-    every = credit(log, task.digest if task else None, roots=roots)
+    every = credit.credit(log, task.digest if task else None, roots=roots)
     keys = [bytes.fromhex(key) for row in every for key in row.keys] if roots is None else []
     hidden = {key.hex() for key in log.hidden.of_keys(keys)}
     if participant is not None and not every:

@@ -23,19 +23,8 @@ from autoresearch.beneath import LeadsOut, read_beneath
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
+from autoresearch.task import release
 from autoresearch.task.program import form_fault, is_tool_file
-from autoresearch.task.release import (
-    BUNDLE_BYTES,
-    NAME,
-    TYPE,
-    VERSION,
-    BadBundle,
-    File,
-    Metadata,
-    component_of,
-    pack,
-    tree_hash,
-)
 from autoresearch.task.source import parse_python
 from autoresearch.text import one_line, read_toml
 
@@ -54,7 +43,7 @@ class PreparedRelease:
     name: str
     version: str
     summary: str
-    metadata: Metadata
+    metadata: release.Metadata
     bundle: bytes
     notes: tuple[str, ...] = field(default=())
 
@@ -76,7 +65,11 @@ def prepare(place: Path, description: Description) -> PreparedRelease:
     if not place.exists():
         raise NotFound(f"there is no {place}", hint="give the folder or the file of a component")
     if place.is_file():
-        files, commit, url = [File(place.name, _read(place.parent, place.name, BUNDLE_BYTES, links=False))], "", ""
+        files, commit, url = (
+            [release.File(place.name, _read(place.parent, place.name, release.BUNDLE_BYTES, links=False))],
+            "",
+            "",
+        )
         notes: tuple[str, ...] = ()
     else:
         files, commit, url, notes = _of_folder(place)
@@ -94,14 +87,14 @@ def fetch_prepared(
     """The same of a commit of a git repository. Raises what :func:`fetch_files` and :func:`prepare` raise."""
     try:
         files = fetch_files(url, commit, protocols=protocols)
-    except BadBundle as error:
+    except release.BadBundle as error:
         raise UsageError(f"{url[:80]} can't be published: {error}", hint="name another commit") from error
     name = url.rstrip("/").rpartition("/")[2].removesuffix(".git")
     return prepared(files, description, default_name=name, git=url, commit=commit)
 
 
 def prepared(
-    files: Sequence[File],
+    files: Sequence[release.File],
     description: Description,
     *,
     default_name: str = "",
@@ -113,9 +106,9 @@ def prepared(
     description = _with_ini(files, description)
     name, version = description.name or default_name, description.version or _version_in(files)
     for what, text, pattern, option in (
-        ("type", description.type, TYPE, "--type policy"),
-        ("name", name, NAME, "--name q_table"),
-        ("version", version, VERSION, "--version 1.0.0"),
+        ("type", description.type, release.TYPE, "--type policy"),
+        ("name", name, release.NAME, "--name q_table"),
+        ("version", version, release.VERSION, "--version 1.0.0"),
     ):
         if not pattern.fullmatch(text):
             sentence = f"“{text[:80]}” can't be the {what} of a component" if text else f"the component has no {what}"
@@ -136,10 +129,10 @@ def prepared(
     about = description.description.strip() or _docstring(files, class_name, file_path)
     first_line = about.partition("\n")[0][:300]
     try:
-        bundle = pack(own)
-        metadata = Metadata(
+        bundle = release.pack(own)
+        metadata = release.Metadata(
             type=description.type,
-            tree=tree_hash(own),
+            tree=release.tree_hash(own),
             description=about,
             git=git,
             commit=commit if git else "",
@@ -151,18 +144,18 @@ def prepared(
             interfaces=description.interfaces,
             license=description.license,
         )
-        checked = msgspec.convert(metadata.plain(), Metadata)
-    except BadBundle as error:
+        checked = msgspec.convert(metadata.plain(), release.Metadata)
+    except release.BadBundle as error:
         raise UsageError(f"it can't be published: {error}", hint="remove that, then publish again") from error
     except msgspec.ValidationError as error:
         raise UsageError(f"it can't be published: {error}", hint="make that shorter, or correct it") from error
     made = PreparedRelease(name, version, first_line, checked, bundle, tuple(notes))
-    if component_of(made.body(BlobRef(sha256=bytes(32), size=len(bundle)))) is None:
+    if release.component_of(made.body(BlobRef(sha256=bytes(32), size=len(bundle)))) is None:
         raise UsageError("it can't be published: others could not install it", hint="check names and paths")
     return made
 
 
-def _docstring(files: Sequence[File], class_name: str, file_path: str) -> str:
+def _docstring(files: Sequence[release.File], class_name: str, file_path: str) -> str:
     """What the code says of itself, in its first paragraph: the class, else its file."""
     content = next((file.content for file in files if file.path == file_path), b"")
     try:
@@ -176,10 +169,10 @@ def _docstring(files: Sequence[File], class_name: str, file_path: str) -> str:
     return " ".join(text.partition("\n\n")[0].split())[:300]
 
 
-def _of_folder(place: Path) -> tuple[list[File], str, str, tuple[str, ...]]:
+def _of_folder(place: Path) -> tuple[list[release.File], str, str, tuple[str, ...]]:
     try:
         head = head_of(place)
-    except BadBundle as error:
+    except release.BadBundle as error:
         raise UsageError(f"it can't be published: {error}", hint="remove that, commit, then publish again") from error
     except CannotRunHere as error:
         if (place / ".git").is_dir():
@@ -191,9 +184,9 @@ def _of_folder(place: Path) -> tuple[list[File], str, str, tuple[str, ...]]:
     return files, commit, url, ()
 
 
-def _visible(place: Path) -> Iterator[File]:
+def _visible(place: Path) -> Iterator[release.File]:
     """The files of a folder, without hidden ones and what Python compiled."""
-    left = BUNDLE_BYTES
+    left = release.BUNDLE_BYTES
     for path in sorted(place.rglob("*")):
         parts = path.relative_to(place).parts
         if any(part.startswith(".") or part in _SKIPPED for part in parts):
@@ -204,7 +197,7 @@ def _visible(place: Path) -> Iterator[File]:
         if not path.is_dir():
             content = _read(place, "/".join(parts), left)
             left -= len(content)
-            yield File("/".join(parts), content, bool(path.stat().st_mode & 0o100))
+            yield release.File("/".join(parts), content, bool(path.stat().st_mode & 0o100))
 
 
 def _read(folder: Path, name: str, most: int, *, links: bool = True) -> bytes:
@@ -216,7 +209,7 @@ def _read(folder: Path, name: str, most: int, *, links: bool = True) -> bytes:
         raise UsageError(f"{folder / name} can't be read: {error.strerror}", hint="check the file") from error
 
 
-def _with_ini(files: Sequence[File], description: Description) -> Description:
+def _with_ini(files: Sequence[release.File], description: Description) -> Description:
     """The description with what ``component.ini`` says beside it. Raises UsageError where the two differ."""
     content = next((file.content for file in files if file.path == COMPONENT_INI), None)
     if content is None:
@@ -241,7 +234,7 @@ def _with_ini(files: Sequence[File], description: Description) -> Description:
     return msgspec.structs.replace(description, **{key: text for key, text in fields.items() if text})
 
 
-def _version_in(files: Sequence[File]) -> str:
+def _version_in(files: Sequence[release.File]) -> str:
     """The version in a ``pyproject.toml``; empty without one."""
     content = next((file.content for file in files if file.path == PYPROJECT), b"")
     with suppress(ValueError, AttributeError):
@@ -249,7 +242,7 @@ def _version_in(files: Sequence[File]) -> str:
     return ""
 
 
-def _class(files: Sequence[File], name: str) -> tuple[str, str]:
+def _class(files: Sequence[release.File], name: str) -> tuple[str, str]:
     """The class as ``module:Class``, and its file; both empty where a component has no Python file.
 
     The file is read, not executed. Raises UsageError where the class is not there, or not the only one.
@@ -280,7 +273,7 @@ def _class(files: Sequence[File], name: str) -> tuple[str, str]:
     raise UsageError("the component has several classes, and nothing says which is meant", hint=f"--class: {choices}")
 
 
-def _class_names(file: File) -> list[str]:
+def _class_names(file: release.File) -> list[str]:
     try:
         tree = parse_python(file.content)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -329,8 +322,8 @@ def _entries(name: str, about: object, path: Path) -> Iterator[PublishRequest]:
     releases = fields.get("releases")
     if not isinstance(releases, list):
         raise UsageError(f"{path}: {name[:60]} has no list of releases", hint=_ENTRY_KEYS)
-    for release in releases:
-        source = _mapping(release, name, path)
+    for entry in releases:
+        source = _mapping(entry, name, path)
         yield PublishRequest(
             git=_text(source, "github_url"),
             commit=_text(source, "hash").lower(),

@@ -4,21 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.ask.registry.choosing import (
-    FoundComponent,
-    ListedRelease,
-    equivocal,
-    read_component,
-    releases_like,
-    releases_named,
-)
-from autoresearch.ask.registry.components import (
-    ComponentView,
-    ReleaseAnswer,
-    ReleaseView,
-    VersionView,
-    YankedAnswer,
-)
+from autoresearch.ask.registry import choosing, components
 from autoresearch.ask.registry.preparing import PreparedRelease, fetch_prepared, prepare
 from autoresearch.ask.requests import PublishRequest
 from autoresearch.ask.runs.boards import resolve_reference
@@ -36,27 +22,29 @@ from autoresearch.words import with_article
 
 
 @in_snapshot
-def component_view(log: Log, entry: FoundComponent) -> ComponentView:
+def component_view(log: Log, entry: choosing.FoundComponent) -> components.ComponentView:
     """A component that was found, by its newest release."""
-    component, twice = read_component(log, entry.newest.row.id), bool(equivocal(entry.releases))
-    return ComponentView(**_row(log, entry.newest, component), releases=len(entry.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
+    component, twice = choosing.read_component(log, entry.newest.row.id), bool(choosing.equivocal(entry.releases))
+    return components.ComponentView(**_row(log, entry.newest, component), releases=len(entry.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
 
 
 @in_snapshot
-def release_answer(log: Log, release: bytes, *, me: bytes | None = None, notes: tuple[str, ...] = ()) -> ReleaseAnswer:
+def release_answer(
+    log: Log, release: bytes, *, me: bytes | None = None, notes: tuple[str, ...] = ()
+) -> components.ReleaseAnswer:
     """One release, whole. Raises NotFound, UsageError."""
-    return ReleaseAnswer(release=release_view(log, release, me=me), notes=list(notes))
+    return components.ReleaseAnswer(release=release_view(log, release, me=me), notes=list(notes))
 
 
-def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> ReleaseView:
+def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> components.ReleaseView:
     """The same as it stands in other answers. Raises NotFound where it is withdrawn, UsageError where it is none."""
-    component, every = read_component(log, release), releases_like(log, release, me=me)
+    component, every = choosing.read_component(log, release), choosing.releases_like(log, release, me=me)
     this = next((other for other in every if other.row.id == release), None)
     if this is None:
         raise NotFound(f"the release {short_id(release)} was withdrawn", hint=f"autoresearch show {short_id(release)}")
-    twice = equivocal(every)
+    twice = choosing.equivocal(every)
     yank = log.records.get(this.yanked).body if this.yanked else None
-    return ReleaseView(
+    return components.ReleaseView(
         **(msgspec.structs.asdict(component.metadata) | _row(log, this, component)),
         releases=len(every),
         equivocal=release in twice,
@@ -79,10 +67,10 @@ def prepared_for(request: PublishRequest) -> PreparedRelease:
 
 def check_new_release(log: Log, prepared: PreparedRelease, me: bytes) -> None:
     """Raises Refused where this participant has published that version already."""
-    for release in releases_named(log, prepared.metadata.type, prepared.name, me=me):
+    for release in choosing.releases_named(log, prepared.metadata.type, prepared.name, me=me):
         if not release.own or release.row.version != prepared.version:
             continue
-        component = read_component(log, release.row.id)
+        component = choosing.read_component(log, release.row.id)
         same = component.metadata.tree == prepared.metadata.tree
         what = f"{prepared.name} {prepared.version} is published already, as {short_id(release.row.id)}"
         hint = f"autoresearch show {short_id(release.row.id)}" if same else "give it a new version: --version"
@@ -102,7 +90,7 @@ def own_release(log: Log, reference: str, me: bytes | None) -> Record:
         raise Refused(
             f"{name} is {with_article(record.kind)}, no component", hint="autoresearch search --kind component"
         )
-    this = next((other for other in releases_like(log, record.id, me=me) if other.row.id == record.id), None)
+    this = next((other for other in choosing.releases_like(log, record.id, me=me) if other.row.id == record.id), None)
     if this is None or not this.own:
         hint = f"autoresearch show {name} says who published it"
         raise Refused(f"{name} was {'withdrawn' if this is None else 'published by another participant'}", hint=hint)
@@ -111,17 +99,17 @@ def own_release(log: Log, reference: str, me: bytes | None) -> Record:
     return record
 
 
-def yanked_answer(release: Record, yank: Record) -> YankedAnswer:
+def yanked_answer(release: Record, yank: Record) -> components.YankedAnswer:
     """What was yanked, and by which record."""
     body = release.body
     assert isinstance(body, ReleaseBody)
     assert isinstance(yank.body, YankBody)
-    return YankedAnswer(
+    return components.YankedAnswer(
         id=format_id(release.id), name=body.name, version=body.version, yank=format_id(yank.id), reason=yank.body.reason
     )
 
 
-def _row(log: Log, release: ListedRelease, component: ReleasedComponent) -> dict[str, object]:
+def _row(log: Log, release: choosing.ListedRelease, component: ReleasedComponent) -> dict[str, object]:
     return {
         "id": format_id(release.row.id),
         "type": release.row.type,
@@ -136,8 +124,8 @@ def _row(log: Log, release: ListedRelease, component: ReleasedComponent) -> dict
     }
 
 
-def _version(release: ListedRelease, twice: frozenset[bytes]) -> VersionView:
-    return VersionView(
+def _version(release: choosing.ListedRelease, twice: frozenset[bytes]) -> components.VersionView:
+    return components.VersionView(
         id=format_id(release.row.id),
         version=release.row.version,
         time_ms=release.row.time,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+from autoresearch import words
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import EVALUATE, Judgement
@@ -27,18 +28,6 @@ from autoresearch.record.encoding import SHORT, format_id
 from autoresearch.record.kinds import Run, Verification, task_of_body
 from autoresearch.record.record import Record
 from autoresearch.text import NOTE_EVIDENCE
-from autoresearch.words import (
-    DOUBTED,
-    STOPPED,
-    UPHELD,
-    VERIFICATION_KINDS,
-    Consequence,
-    EvidenceKind,
-    HypothesisState,
-    RunState,
-    RunStatus,
-    VerificationKind,
-)
 
 
 class EvidenceItem(NamedTuple):
@@ -47,11 +36,11 @@ class EvidenceItem(NamedTuple):
     ``time_ms`` is the time of the record that completed it, ``until_ms`` the end of the consequence.
     """
 
-    kind: EvidenceKind
+    kind: words.EvidenceKind
     device: bytes
     records: tuple[bytes, ...]
     time_ms: int
-    follows: Consequence
+    follows: words.Consequence
     until_ms: int | None = None
 
 
@@ -62,14 +51,14 @@ def all_evidence(log: Log) -> list[EvidenceItem]:
     return sorted(every, key=lambda item: (-item.time_ms, item.kind, item.records))
 
 
-def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem | None:
+def evidence_with(log: Log, kind: words.EvidenceKind, record: bytes) -> EvidenceItem | None:
     """The evidence of a kind that a record is part of, if there is any. Reads no more than needed."""
     match kind:
-        case EvidenceKind.FORK:
+        case words.EvidenceKind.FORK:
             items = _forks(log)
-        case EvidenceKind.SEED | EvidenceKind.LINEAGE:
+        case words.EvidenceKind.SEED | words.EvidenceKind.LINEAGE:
             items = _frauds(log)
-        case EvidenceKind.VALUE:
+        case words.EvidenceKind.VALUE:
             stored = log.records.find(record)
             of = stored.body.run if stored is not None and isinstance(stored.body, Verification) else record
             items = _values(log, of)
@@ -100,8 +89,8 @@ def evaluations(log: Log, run: Record) -> list[bytes]:
 def _forks(log: Log) -> Iterator[EvidenceItem]:
     for fork in log.devices.forks():
         times = [record.time for record_id in fork.ids if (record := log.records.find(record_id)) is not None]
-        follows = Consequence.MERGED if fork.merged else Consequence.UNCOUNTED
-        yield EvidenceItem(EvidenceKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
+        follows = words.Consequence.MERGED if fork.merged else words.Consequence.UNCOUNTED
+        yield EvidenceItem(words.EvidenceKind.FORK, fork.author, fork.ids, max(times, default=0), follows)
 
 
 def _frauds(log: Log) -> Iterator[EvidenceItem]:
@@ -109,12 +98,12 @@ def _frauds(log: Log) -> Iterator[EvidenceItem]:
     ban_ms = network_rules(log.network).ban_ms
     for row in log.evidence.frauds():
         record = log.records.get(row.id)
-        banned = (Consequence.BANNED, row.time + ban_ms)
+        banned = (words.Consequence.BANNED, row.time + ban_ms)
         if log.evidence.has_chosen_seed(row.id):
-            yield EvidenceItem(EvidenceKind.SEED, row.author, (row.id,), row.time, *banned)
+            yield EvidenceItem(words.EvidenceKind.SEED, row.author, (row.id,), row.time, *banned)
         parent = made_up_parent(log, record)
         if parent is not None:
-            yield EvidenceItem(EvidenceKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
+            yield EvidenceItem(words.EvidenceKind.LINEAGE, row.author, (row.id, parent), row.time, *banned)
 
 
 def made_up_parent(log: Log, record: Record) -> bytes | None:
@@ -128,12 +117,17 @@ def made_up_parent(log: Log, record: Record) -> bytes | None:
 
 def _values(log: Log, run: bytes | None = None) -> Iterator[EvidenceItem]:
     """The disputed and refuted runs, or this one if it is, each with the evaluations that came to another value."""
-    words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
+    consequences = {
+        words.RunState.DISPUTED: words.Consequence.DISPUTED,
+        words.RunState.REFUTED: words.Consequence.REFUTED,
+    }
     for row in log.credits.doubted(run):
         against = log.credits.evaluations_against(row.n)
         time_ms = max((time_ms for time_ms, _ in against), default=row.time)
         records = (row.run, *(record for _, record in against))
-        yield EvidenceItem(EvidenceKind.VALUE, row.author, records, time_ms, words[RunState(row.what)])
+        yield EvidenceItem(
+            words.EvidenceKind.VALUE, row.author, records, time_ms, consequences[words.RunState(row.what)]
+        )
 
 
 # Of one note so many runs are looked at: ids are hashes, so that these are as good as drawn at random.
@@ -166,13 +160,13 @@ class Citations:
         return sum(run.better is False for run in self.runs)
 
     @property
-    def state(self) -> HypothesisState:
+    def state(self) -> words.HypothesisState:
         """What became of the note, if it is a hypothesis."""
         if not self.runs:
-            return HypothesisState.OPEN
+            return words.HypothesisState.OPEN
         if self.better == self.worse:
-            return HypothesisState.TRIED
-        return HypothesisState.HELD if self.better > self.worse else HypothesisState.REFUTED
+            return words.HypothesisState.TRIED
+        return words.HypothesisState.HELD if self.better > self.worse else words.HypothesisState.REFUTED
 
 
 @in_snapshot
@@ -192,7 +186,9 @@ def citations(
     counted = {
         run: row
         for run, row in rows.items()
-        if row.budget == rules.budget and row.status not in STOPPED and is_heard(row.author, row.time, context, me)
+        if row.budget == rules.budget
+        and row.status not in words.STOPPED
+        and is_heard(row.author, row.time, context, me)
     }
     parents = {row.id: row for row in log.runs.history_of({row.parent for row in counted.values() if row.parent})}
     judged = judgements(log, [*counted, *parents])
@@ -215,7 +211,7 @@ def _is_better(
     judged: Mapping[bytes, Judgement], row: HistoryRow, parent: HistoryRow | None, sign: float
 ) -> bool | None:
     """Whether a run was better than its parent; None where that cannot be said."""
-    if row.status != RunStatus.OK:
+    if row.status != words.RunStatus.OK:
         return False
     if parent is None or parent.seedless == row.seedless:
         return None
@@ -227,9 +223,9 @@ def _is_better(
 
 def _value(judgement: Judgement, row: HistoryRow) -> float | None:
     """What others measured where the run is upheld, else what it reports; None where it is in doubt."""
-    if judgement.state in UPHELD and judgement.value is not None:
+    if judgement.state in words.UPHELD and judgement.value is not None:
         return judgement.value
-    return None if judgement.state in DOUBTED or row.forked else row.value
+    return None if judgement.state in words.DOUBTED or row.forked else row.value
 
 
 def runs_named_in(log: Log, task: bytes, text: str) -> tuple[bytes, ...]:
@@ -267,7 +263,7 @@ class _Account:
     def add(self, row: CreditRow, budget: float) -> None:
         """Add what is settled. Sums stay finite whatever ``budget`` a task has."""
         self.facts[row.what] += row.facts
-        if row.what in VERIFICATION_KINDS:
+        if row.what in words.VERIFICATION_KINDS:
             self.verifying_ms += row.ms
             return
         self.cpu_ms += row.ms
@@ -349,10 +345,10 @@ def _view(log: Log, who: bytes, account: _Account, records: dict[bytes, TrackRec
         attested=any(roster.voter(root, now_ms).attested for root in account.roots),
         runs=account.runs,
         finished=account.finished,
-        provisional=of(RunState.PROVISIONAL),
-        confirmed=of(RunState.CONFIRMED),
-        not_replicated=of(RunState.NOT_REPLICATED),
-        refuted=of(RunState.REFUTED, RunState.FRAUD),
+        provisional=of(words.RunState.PROVISIONAL),
+        confirmed=of(words.RunState.CONFIRMED),
+        not_replicated=of(words.RunState.NOT_REPLICATED),
+        refuted=of(words.RunState.REFUTED, words.RunState.FRAUD),
         implausible=RecordsView(count=account.implausible, newest=newest.implausible() if account.implausible else []),
         cpu_ms=account.cpu_ms,
         work=account.work,
@@ -360,10 +356,10 @@ def _view(log: Log, who: bytes, account: _Account, records: dict[bytes, TrackRec
             ImprovementView(task=task.hex(), total=sum(row.gain for row in rows), runs=sum(row.gains for row in rows))
             for task, rows in sorted(account.gains.items())
         ],
-        passes=of(VerificationKind.PASSED, VerificationKind.RUBBER_STAMP),
-        fails=of(VerificationKind.FAILED, VerificationKind.REFUTATION),
-        replications=of(VerificationKind.REPLICATION),
-        refutations=of(VerificationKind.REFUTATION),
+        passes=of(words.VerificationKind.PASSED, words.VerificationKind.RUBBER_STAMP),
+        fails=of(words.VerificationKind.FAILED, words.VerificationKind.REFUTATION),
+        replications=of(words.VerificationKind.REPLICATION),
+        refutations=of(words.VerificationKind.REFUTATION),
         verifying_ms=account.verifying_ms,
         consecutive_valid=now.consecutive_valid,
         banned_until_ms=now.banned_until_ms,

@@ -17,27 +17,7 @@ from autoresearch.judging.states import Judgement
 from autoresearch.judging.statistics import TaskRules, margin
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow, StoredRun
-from autoresearch.log.standing.answers import (
-    LineageStep,
-    MarkView,
-    ProgramView,
-    RunFields,
-    RunNumbers,
-    RunStanding,
-    RunView,
-    TaskStatistics,
-)
-from autoresearch.log.standing.bases import (
-    Placed,
-    in_state,
-    judged_rows,
-    placed,
-    unvouched,
-    verified_programs,
-    visible_programs,
-    vouched,
-    walk,
-)
+from autoresearch.log.standing import answers, bases
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import TrustContext, participant_of
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
@@ -50,7 +30,7 @@ from autoresearch.text import difference
 from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, RunStatus, with_article
 
 
-def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
+def with_marks(log: Log, programs: Sequence[answers.ProgramView]) -> list[answers.ProgramView]:
     """The same programs with their authors' marks and bans, and the runs that they copy."""
     behind = records_behind(log, [(bytes.fromhex(program.author), program.time_ms) for program in programs])
     originals = log.evidence.originals([parse_id(program.id) for program in programs])
@@ -65,7 +45,7 @@ def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
     ]
 
 
-def marks_of(log: Log, run: Record) -> list[MarkView]:
+def marks_of(log: Log, run: Record) -> list[answers.MarkView]:
     """The marks of a run's author, by the devices that it has now or had then."""
     return _marks(records_behind(log, [(run.author, run.time)])[0])
 
@@ -86,7 +66,7 @@ def records_behind(log: Log, signed: Sequence[tuple[bytes, int]]) -> list[list[T
     return [[records[who] for who in dict.fromkeys((voter.voter, voter.root)) if who in records] for voter in voters]
 
 
-def _marks(records: Sequence[TrackRecord]) -> list[MarkView]:
+def _marks(records: Sequence[TrackRecord]) -> list[answers.MarkView]:
     return [mark_view(mark) for record in records for mark in record.marks]
 
 
@@ -98,12 +78,12 @@ MAX_LINEAGE = 1000
 # A child of a false run was compared with a value that does not exist.
 
 
-def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[RunView]:
+def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[answers.RunView]:
     """The newest runs on a task first."""
     return [run_view(log, stored) for stored in log.runs.newest(task, limit=limit, author=author)]
 
 
-def run(log: Log, run_id: bytes) -> RunView:
+def run(log: Log, run_id: bytes) -> answers.RunView:
     """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
     run_body(log, run_id)
     record = log.records.get(run_id)
@@ -122,13 +102,13 @@ def run_body(log: Log, run_id: bytes) -> Run:
 
 
 @in_snapshot
-def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
+def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[answers.ProgramView]:
     """The best programs of a task first, by reported mean ± noise/√n: ok runs with the full budget, or any.
 
     Behind them, without a position, those that are not believed. What a person here hides is left out. Empty while the
     task's own record is not in the log: without it the better direction is not known.
     """
-    following, by_run = walk(log, task, visible=True), dict[bytes, Judgement]()
+    following, by_run = bases.walk(log, task, visible=True), dict[bytes, Judgement]()
     believed: list[ProgramRow] = []
     others: list[ProgramRow] = []
     while len(believed) < limit and (page := list(islice(following, limit - len(believed)))):
@@ -143,13 +123,13 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
     ]
 
 
-def best(log: Log, task: bytes) -> ProgramView | None:
+def best(log: Log, task: bytes) -> answers.ProgramView | None:
     """The first of the leaderboard, or None."""
     return next(iter(leaderboard(log, task, limit=1)), None)
 
 
 @in_snapshot
-def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
+def lineage(log: Log, run_id: bytes) -> list[answers.LineageStep]:
     """The runs from the oldest known ancestor to this one.
 
     Raises NotFound, or UsageError when the id is that of another kind of record.
@@ -162,7 +142,7 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
         path.append(run_view(log, StoredRun(parent, log.devices.forked(parent))))
     path.reverse()
     return [
-        LineageStep(
+        answers.LineageStep(
             run=view,
             retest=before is not None and before.standing.state in FALSE_VALUE,
             verdict=verdict_of(log, parse_id(view.id), judgement(log, parse_id(view.id))),
@@ -174,7 +154,7 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
 
 def run_numbers(
     log: Log, record: Record, judged: Judgement, *, values: Mapping[bytes, float] | None = None
-) -> RunNumbers:
+) -> answers.RunNumbers:
     """The numbers of one run with this judgement. ``values`` are reported ones, its parent's among them."""
     body = record.body
     assert isinstance(body, Run)
@@ -183,7 +163,7 @@ def run_numbers(
     rules = log.tasks.rules(body.task)
     numbers = _numbers(rules, judged, value=value, before=values_by_run.get(body.parent or b""))
     decimals = decimals_of(log, body.task)
-    return RunNumbers(reported=value, reported_runs=int(value is not None), decimals=decimals, **numbers)
+    return answers.RunNumbers(reported=value, reported_runs=int(value is not None), decimals=decimals, **numbers)
 
 
 def _numbers(
@@ -203,26 +183,26 @@ def _numbers(
     }
 
 
-def statistics(log: Log, task: bytes) -> TaskStatistics:
+def statistics(log: Log, task: bytes) -> answers.TaskStatistics:
     """The number of runs, by status, of ranked programs and of devices."""
     statuses, authors = log.runs.endings(task), log.runs.count_authors(task)
-    return TaskStatistics(
+    return answers.TaskStatistics(
         runs=sum(statuses.values()), statuses=statuses, programs=log.programs.count(task), authors=authors
     )
 
 
-def run_view(log: Log, stored: StoredRun) -> RunView:
+def run_view(log: Log, stored: StoredRun) -> answers.RunView:
     """A stored run as an answer."""
     record = stored.record
     judged = judgement(log, record.id)
-    return RunView(
+    return answers.RunView(
         id=format_id(record.id),
         author=record.author.hex(),
         seq=record.seq,
         time_ms=record.time,
         participant=participant_of(log, record.author, record.time),
-        run=msgspec.convert(plain_body(record.body), RunFields),
-        standing=RunStanding(
+        run=msgspec.convert(plain_body(record.body), answers.RunFields),
+        standing=answers.RunStanding(
             state=judged.state.value, forked=stored.forked, **msgspec.structs.asdict(run_numbers(log, record, judged))
         ),
     )
@@ -257,12 +237,12 @@ def program_view(
     position: int,
     section: str = "",
     around: AroundPrograms | None = None,
-) -> ProgramView:
+) -> answers.ProgramView:
     """A program as an answer, with the judgement of its first run."""
     assert row.rank is not None
     rules, values, parents = around or around_programs(log, row.task, [row])
     parent = parents.get(row.parent or b"")
-    return ProgramView(
+    return answers.ProgramView(
         position=position,
         id=format_id(row.first),
         source_digest=row.source_digest.hex(),
@@ -298,7 +278,7 @@ _TURNS = {
 
 
 @in_snapshot
-def board(log: Log, task: bytes, context: TrustContext, *, limit: int) -> list[ProgramView]:
+def board(log: Log, task: bytes, context: TrustContext, *, limit: int) -> list[answers.ProgramView]:
     """The best programs of a task by section, at most ``limit`` together. Where trust names nobody, one section.
 
     Only confirmed programs have a position, by the measured value. In a network too small to confirm anything the open
@@ -324,25 +304,25 @@ def board(log: Log, task: bytes, context: TrustContext, *, limit: int) -> list[P
     ]
 
 
-def _sections(log: Log, task: bytes, context: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
-    verified = visible_programs(log, verified_programs(log, task, context))
-    confirmed = in_state(log, task, verified, RunState.CONFIRMED)[:limit]
-    waiting = in_state(log, task, verified, RunState.PROVISIONAL)[:limit] if context.verifying else []
-    failed: list[Placed] = []
+def _sections(log: Log, task: bytes, context: TrustContext, limit: int) -> dict[BoardSection, Sequence[bases.Placed]]:
+    verified = bases.visible_programs(log, bases.verified_programs(log, task, context))
+    confirmed = bases.in_state(log, task, verified, RunState.CONFIRMED)[:limit]
+    waiting = bases.in_state(log, task, verified, RunState.PROVISIONAL)[:limit] if context.verifying else []
+    failed: list[bases.Placed] = []
     seen = {(program.row.seedless, program.row.budget) for program in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
-    rows = (row for row in vouched(log, task, context, visible=True) if (row.seedless, row.budget) not in seen)
-    for program in judged_rows(log, rows, context):
+    rows = (row for row in bases.vouched(log, task, context, visible=True) if (row.seedless, row.budget) not in seen)
+    for program in bases.judged_rows(log, rows, context):
         (waiting if program.judgement.state in SOUND else failed).append(program)
         if len(waiting) >= limit:
             last = program.row.rank
             break
-    unattested = list(islice(unvouched(log, task, context, up_to=last), limit))
+    unattested = list(islice(bases.unvouched(log, task, context, up_to=last), limit))
     return {
         BoardSection.CONFIRMED: confirmed,
         BoardSection.OPEN: waiting,
         BoardSection.FAILED: failed,
-        BoardSection.UNATTESTED: placed(log, unattested, context),
+        BoardSection.UNATTESTED: bases.placed(log, unattested, context),
     }
 
 

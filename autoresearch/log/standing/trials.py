@@ -90,8 +90,8 @@ def _selected(
     upheld += verified_programs(log, task, context)
     digests |= {placed.row.source_digest for placed in upheld}
     rows = log.runs.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, context, digests))
-    bases = {row.base for row in rows if row.base is not None} - digests
-    rows += log.runs.history_of(_some_runs(log, task, context, bases))
+    programs = {row.base for row in rows if row.base is not None} - digests
+    rows += log.runs.history_of(_some_runs(log, task, context, programs))
     return sorted(rows, key=lambda row: (row.time, row.id))
 
 

@@ -13,17 +13,10 @@ from autoresearch.judging.states import Judgement, Terms
 from autoresearch.judging.statistics import contradicts, student
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
+from autoresearch.log.standing import verification
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.standing.context import is_clocked, trust_context, whose
 from autoresearch.log.standing.metrics import disbelief_sentence
-from autoresearch.log.standing.verification import (
-    is_exact,
-    is_pairs_only,
-    is_state_only,
-    judgement,
-    judgements,
-    voters_at,
-)
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
@@ -37,7 +30,7 @@ def verdict(log: Log, run: Record) -> str:
 
     A run of which nobody can measure anything lacks nothing.
     """
-    judged, body = judgement(log, run.id), run.body
+    judged, body = verification.judgement(log, run.id), run.body
     assert isinstance(body, Run)
     if judged.state is RunState.NOT_BELIEVED:
         is_final = log.beliefs.of([run.id]).get(run.id) is Disbelief.FLOOR
@@ -49,12 +42,12 @@ def verdict(log: Log, run: Record) -> str:
         missing = missing_sentence(
             judged,
             Terms(
-                voters_at(log, run),
+                verification.voters_at(log, run),
                 network_rules(log.network),
                 noise=rules.noise if rules else 0.0,
-                pairs_only=is_pairs_only(log, body),
-                state_only=is_state_only(body),
-                exact=is_exact(log, body.task),
+                pairs_only=verification.is_pairs_only(log, body),
+                state_only=verification.is_state_only(body),
+                exact=verification.is_exact(log, body.task),
             ),
             has_parent=body.parent is not None,
         )
@@ -108,7 +101,7 @@ def _learnt(log: Log, task: bytes) -> LearntNoise | None:
     groups: defaultdict[tuple[bytes, float, str], dict[tuple[bytes, int], float]] = defaultdict(dict)
     fixed = set[tuple[bytes, float]]()
     rows = log.runs.replicates(task, _NEWEST)
-    by_run = judgements(log, (row.id for row in rows))
+    by_run = verification.judgements(log, (row.id for row in rows))
     for row in rows:
         group = groups[row.seedless, row.budget, row.device if clocked else ""]
         key, same = (row.source_digest, row.replicate), (row.source_digest, row.value)
@@ -187,7 +180,7 @@ def decimals_of(log: Log, task: bytes) -> int | None:
 
 def _decimals(log: Log, task: bytes) -> int | None:
     noise = stated_spread(log, task).deviation
-    if not noise and not is_exact(log, task) and (learnt := learnt_noise(log, task)):
+    if not noise and not verification.is_exact(log, task) and (learnt := learnt_noise(log, task)):
         noise = learnt.deviation
     return decimals_apart(noise, () if noise else (row.mean for row in log.programs.ranked(task, limit=_BEST)))
 
@@ -201,7 +194,7 @@ def noise_doubt(log: Log, task: bytes) -> str:
         return ""
     learnt, rules = learnt_noise(log, task), log.tasks.rules(task)
     stated = rules.noise if rules else 0.0
-    is_stated = stated > 0 or is_exact(log, task)
+    is_stated = stated > 0 or verification.is_exact(log, task)
     if learnt is None or not is_stated or not contradicts(stated, learnt.deviation, learnt.freedom):
         return ""
     runs = f"{counted(learnt.runs, 'run')} of {counted(learnt.programs, 'program')}"

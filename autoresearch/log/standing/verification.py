@@ -10,17 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
-from autoresearch.judging import states
+from autoresearch.judging import states, statistics
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
-from autoresearch.judging.statistics import (
-    PAIRS,
-    STANDARD_ERROR,
-    Findings,
-    TaskRules,
-    allowance,
-    difference_error,
-    passes,
-)
 from autoresearch.log.rows import CommitmentRow, CountedVerification
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
@@ -107,7 +98,7 @@ def _uncounted(log: Tables, run: Record) -> int:
     return len({voter(row.author, row.time).voter for row in rows} - {author})
 
 
-def _number_of_parent(log: Tables, run: Run, rules: TaskRules | None) -> float | None:
+def _number_of_parent(log: Tables, run: Run, rules: statistics.TaskRules | None) -> float | None:
     """The number of a run's parent, smaller is better: the network's, else the reported one, if any."""
     parent = log.records.find(run.parent) if run.parent else None
     if parent is None or not isinstance(parent.body, Run) or parent.body.task != run.task:
@@ -319,9 +310,9 @@ def _with_numbers(log: Tables, run: Run, check: Verification, report: states.Rep
         if check.value is None:
             return report._replace(passed=passed)
         return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,))
-    if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
+    if not len(check.values) == len(check.parent_values) == len(check.seeds) == statistics.PAIRS:
         return None
-    if len(check.baseline_values) not in (0, PAIRS):
+    if len(check.baseline_values) not in (0, statistics.PAIRS):
         return None
     sign = log.tasks.sign(run.task)
     # The differences of pairs on one machine can be compared across hardware, the values cannot.
@@ -371,7 +362,7 @@ def bears_out(log: Tables, run: Run, check: Verification) -> bool:
         finding = outcome.get(name)
         return None if finding is None else float(finding)
 
-    finding = Findings(
+    finding = statistics.Findings(
         check.value,
         challenges=int(outcome.get("challenges", 0)),
         mismatches=int(outcome.get("mismatches", 0)),
@@ -380,10 +371,10 @@ def bears_out(log: Tables, run: Run, check: Verification) -> bool:
         shuffled=number("shuffled"),
         unigram=number("unigram"),
         evaluated=bool(outcome.get("evaluated", 0)),
-        error=difference_error(outcome) if outcome.get("evaluated") else 0.0,
+        error=statistics.difference_error(outcome) if outcome.get("evaluated") else 0.0,
     )
     rules = log.tasks.rules(run.task)
-    return passes(run.value, finding, tolerance=tolerance, noise=rules.noise if rules else 0.0)
+    return statistics.passes(run.value, finding, tolerance=tolerance, noise=rules.noise if rules else 0.0)
 
 
 def _is_modest(log: Tables, run: Run, check: Verification) -> bool:
@@ -393,18 +384,18 @@ def _is_modest(log: Tables, run: Run, check: Verification) -> bool:
     """
     if run.value is None or check.value is None or not check.metrics.get("evaluated"):
         return False
-    return STANDARD_ERROR in check.metrics and log.tasks.sign(run.task) * (check.value - run.value) <= 0
+    return statistics.STANDARD_ERROR in check.metrics and log.tasks.sign(run.task) * (check.value - run.value) <= 0
 
 
 def allowed_difference(log: Tables, run: Run, check: Verification | None = None) -> float:
     """How far an evaluation may lie from the reported value of its run; without one, what its task allows."""
     metrics = check.metrics if check is not None else {"challenges": 1.0} if run.checkpoint else {}
     rules = log.tasks.rules(run.task)
-    allowed = allowance(
+    allowed = statistics.allowance(
         run.value or 0.0,
         tolerance=None if metrics.keys().isdisjoint(("challenges", "evaluated")) else tolerance_of(log, run.task),
         noise=rules.noise if rules else 0.0,
-        error=difference_error(metrics) if metrics.get("evaluated") else 0.0,
+        error=statistics.difference_error(metrics) if metrics.get("evaluated") else 0.0,
     )
     if check is None or not _is_modest(log, run, check):
         return allowed

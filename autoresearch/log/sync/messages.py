@@ -14,17 +14,7 @@ from enum import IntEnum
 from operator import lt
 from typing import NamedTuple
 
-from autoresearch.log.sync.index import (
-    FINGERPRINT_BYTES,
-    HIGHEST,
-    KEY_BYTES,
-    NONCE_BYTES,
-    SHORT_BYTES,
-    MalformedError,
-    MessageReader,
-    leading_varint,
-    varint,
-)
+from autoresearch.log.sync import index
 
 REQUEST_BYTES = 64 * 1024
 REPLY_BYTES = 256 * 1024
@@ -32,7 +22,7 @@ REQUEST_RANGES = 4_096
 REPLY_RANGES = 32_768
 
 # A head byte and a bound; and the largest integer that counts ids.
-_BOUND_BYTES = 1 + KEY_BYTES
+_BOUND_BYTES = 1 + index.KEY_BYTES
 _COUNT_BYTES = 3
 
 
@@ -93,7 +83,7 @@ class RangeWriter:
             self._skipped = False
 
     def _head(self, upper: bytes, mode: Mode) -> None:
-        bound = b"" if upper == HIGHEST else upper
+        bound = b"" if upper == index.HIGHEST else upper
         self._out.append(mode << 6 | len(bound))
         self._out += bound
         self.ranges += 1
@@ -102,19 +92,19 @@ class RangeWriter:
 def packed_shorts(shorts: list[bytes]) -> bytes:
     """The payload of a reply that lists short ids."""
     distinct = sorted(set(shorts))
-    return varint(len(distinct)) + b"".join(distinct)
+    return index.varint(len(distinct)) + b"".join(distinct)
 
 
 def split_shorts(payload: bytes) -> list[bytes]:
     """The short ids of a decoded list."""
-    return [payload[at : at + SHORT_BYTES] for at in range(0, len(payload), SHORT_BYTES)]
+    return [payload[at : at + index.SHORT_BYTES] for at in range(0, len(payload), index.SHORT_BYTES)]
 
 
 def decode_request(data: bytes, lower: bytes) -> list[Range]:
     """The ranges of a request. Raises MalformedError for anything but the one way to write it."""
     ranges = _decode(data, lower, REQUEST_BYTES, REQUEST_RANGES, listing=False)
     if ranges[-1].mode is Mode.SKIP:
-        raise MalformedError("a request ends with what it asks for")
+        raise index.MalformedError("a request ends with what it asks for")
     return ranges
 
 
@@ -125,39 +115,39 @@ def decode_reply(data: bytes, lower: bytes) -> list[Range]:
 
 def _decode(data: bytes, lower: bytes, most_bytes: int, most_ranges: int, *, listing: bool) -> list[Range]:
     if len(data) > most_bytes:
-        raise MalformedError(f"the message has {len(data)} bytes, more than the {most_bytes} allowed")
-    reader, ranges = MessageReader(data), list[Range]()
+        raise index.MalformedError(f"the message has {len(data)} bytes, more than the {most_bytes} allowed")
+    reader, ranges = index.MessageReader(data), list[Range]()
     while reader.more:
         item = _decode_range(reader, listing=listing)
         if item.upper <= lower:
-            raise MalformedError("the bounds of ranges do not ascend")
+            raise index.MalformedError("the bounds of ranges do not ascend")
         if item.mode is Mode.SKIP and ranges and ranges[-1].mode is Mode.SKIP:
-            raise MalformedError("two ranges that say nothing follow each other")
+            raise index.MalformedError("two ranges that say nothing follow each other")
         if len(ranges) == most_ranges:
-            raise MalformedError(f"the message has more than {most_ranges} ranges")
+            raise index.MalformedError(f"the message has more than {most_ranges} ranges")
         ranges.append(item)
         lower = item.upper
     if not ranges:
-        raise MalformedError("the message is empty")
+        raise index.MalformedError("the message is empty")
     return ranges
 
 
-def _decode_range(reader: MessageReader, *, listing: bool) -> Range:
+def _decode_range(reader: index.MessageReader, *, listing: bool) -> Range:
     head = reader.byte()
     length = head & 0x3F
-    if length > KEY_BYTES or head >> 6 > max(Mode):
-        raise MalformedError("a range begins with an unknown byte")
-    upper = reader.take(length) if length else HIGHEST
+    if length > index.KEY_BYTES or head >> 6 > max(Mode):
+        raise index.MalformedError("a range begins with an unknown byte")
+    upper = reader.take(length) if length else index.HIGHEST
     if length and upper[-1] == 0:
-        raise MalformedError("a bound is not written in its shortest form")
+        raise index.MalformedError("a bound is not written in its shortest form")
     mode = Mode(head >> 6)
     if mode is Mode.FINGERPRINT:
-        return Range(upper, mode, reader.take(FINGERPRINT_BYTES))
+        return Range(upper, mode, reader.take(index.FINGERPRINT_BYTES))
     if mode is Mode.IDS and listing:
-        payload = reader.take(SHORT_BYTES * reader.varint(REPLY_BYTES // SHORT_BYTES))
+        payload = reader.take(index.SHORT_BYTES * reader.varint(REPLY_BYTES // index.SHORT_BYTES))
         shorts = split_shorts(payload)
         if not all(map(lt, shorts, shorts[1:])):
-            raise MalformedError("the short ids of a list do not ascend")
+            raise index.MalformedError("the short ids of a list do not ascend")
         return Range(upper, mode, payload)
     return Range(upper, mode)
 
@@ -207,7 +197,7 @@ class Batch:
 
 def frame(kind: Type, payload: bytes = b"") -> bytes:
     """One frame as bytes."""
-    return varint(1 + len(payload)) + bytes((kind,)) + payload
+    return index.varint(1 + len(payload)) + bytes((kind,)) + payload
 
 
 class FrameReader:
@@ -222,14 +212,14 @@ class FrameReader:
 
     def next(self) -> tuple[Type, bytes] | None:
         """The next complete frame, or None. Raises MalformedError, also for a length that is too large to wait for."""
-        decoded = leading_varint(self._buffer)
+        decoded = index.leading_varint(self._buffer)
         if decoded is None:
             return None
         length, start = decoded
         if not 1 <= length <= FRAME_BYTES:
-            raise MalformedError(f"a frame of {length} bytes")
+            raise index.MalformedError(f"a frame of {length} bytes")
         if start < len(self._buffer) and self._buffer[start] not in Type.__members__.values():
-            raise MalformedError(f"a frame of the unknown type {self._buffer[start]}")
+            raise index.MalformedError(f"a frame of the unknown type {self._buffer[start]}")
         if len(self._buffer) < start + length:
             return None
         kind, payload = Type(self._buffer[start]), bytes(self._buffer[start + 1 : start + length])
@@ -239,28 +229,28 @@ class FrameReader:
 
 def encode_hello(hello: Hello) -> bytes:
     """The payload of a hello."""
-    return bytes((VERSION,)) + hello.network + hello.nonce + varint(hello.since_ms) + varint(hello.count)
+    return bytes((VERSION,)) + hello.network + hello.nonce + index.varint(hello.since_ms) + index.varint(hello.count)
 
 
 def decode_hello(payload: bytes) -> Hello:
     """The hello. Raises MalformedError."""
-    reader = MessageReader(payload)
+    reader = index.MessageReader(payload)
     if (version := reader.byte()) != VERSION:
-        raise MalformedError(f"version {version} of the protocol is unknown here")
-    network, nonce = reader.take(_NETWORK_BYTES), reader.take(NONCE_BYTES)
+        raise index.MalformedError(f"version {version} of the protocol is unknown here")
+    network, nonce = reader.take(_NETWORK_BYTES), reader.take(index.NONCE_BYTES)
     hello = Hello(network, nonce, reader.varint(_MAX_COUNT), reader.varint(_MAX_COUNT))
     if reader.more:
-        raise MalformedError("the hello is too long")
+        raise index.MalformedError("the hello is too long")
     return hello
 
 
 def decode_want(payload: bytes) -> list[bytes]:
     """The short ids of a want: at least one, ascending. Raises MalformedError."""
     shorts = split_shorts(payload)
-    if not payload or len(payload) % SHORT_BYTES or len(payload) > REPLY_BYTES:
-        raise MalformedError("a want is a list of short ids")
+    if not payload or len(payload) % index.SHORT_BYTES or len(payload) > REPLY_BYTES:
+        raise index.MalformedError("a want is a list of short ids")
     if not all(map(lt, shorts, shorts[1:])):
-        raise MalformedError("the short ids of a want do not ascend")
+        raise index.MalformedError("the short ids of a want do not ascend")
     return shorts
 
 
@@ -268,7 +258,7 @@ def encode_batches(records: Sequence[Pair], *, last: bool) -> list[bytes]:
     """The payloads of as many batches as the records need; with ``last`` at least one, and the last one marked."""
     plain, batches = bytearray(), list[bytearray]()
     for raw, signature in records:
-        entry = varint(len(raw)) + raw + signature
+        entry = index.varint(len(raw)) + raw + signature
         if plain and len(plain) + len(entry) > BATCH_BYTES:
             batches.append(plain)
             plain = bytearray()
@@ -284,22 +274,22 @@ def encode_batches(records: Sequence[Pair], *, last: bool) -> list[bytes]:
 def decode_batch(payload: bytes, record_bytes: int) -> Batch:
     """The records of a batch, none longer than ``record_bytes``. Raises MalformedError, before it unpacks a bomb."""
     if not payload or payload[0] > 1:
-        raise MalformedError("a batch begins with an unknown byte")
+        raise index.MalformedError("a batch begins with an unknown byte")
     unpacker = zlib.decompressobj()
     try:
         plain = unpacker.decompress(payload[1:], BATCH_BYTES + 1)
     except zlib.error as error:
-        raise MalformedError("a batch is not compressed by zlib") from error
+        raise index.MalformedError("a batch is not compressed by zlib") from error
     if len(plain) > BATCH_BYTES:
-        raise MalformedError(f"a batch unpacks to more than {BATCH_BYTES} bytes")
+        raise index.MalformedError(f"a batch unpacks to more than {BATCH_BYTES} bytes")
     if not unpacker.eof or unpacker.unused_data:
-        raise MalformedError("a batch does not end where its compressed data does")
-    reader, records = MessageReader(plain), list[Pair]()
+        raise index.MalformedError("a batch does not end where its compressed data does")
+    reader, records = index.MessageReader(plain), list[Pair]()
     while reader.more:
         length = reader.varint(record_bytes)
         if not length:
-            raise MalformedError("a record is empty")
+            raise index.MalformedError("a record is empty")
         records.append((reader.take(length), reader.take(_SIGNATURE_BYTES)))
     if not records and not payload[0]:
-        raise MalformedError("a batch that is not the last is empty")
+        raise index.MalformedError("a batch that is not the last is empty")
     return Batch(tuple(records), last=bool(payload[0]))

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple
 
+from autoresearch.log.sync import messages
 from autoresearch.log.sync.index import (
     FINGERPRINT_BYTES,
     HIGHEST,
@@ -20,18 +21,6 @@ from autoresearch.log.sync.index import (
     Violation,
     cut,
     short_id,
-)
-from autoresearch.log.sync.messages import (
-    REPLY_BYTES,
-    REQUEST_BYTES,
-    REQUEST_RANGES,
-    Mode,
-    Range,
-    RangeWriter,
-    decode_reply,
-    decode_request,
-    packed_shorts,
-    split_shorts,
 )
 from autoresearch.record.encoding import ID_BYTES
 
@@ -61,11 +50,11 @@ class Responder:
     def answer(self, request: bytes) -> bytes | Violation:
         """The reply, of at most 256 KiB: where that is too little it stops short, and the rest is asked for again."""
         try:
-            ranges = decode_request(request, self._lower)
+            ranges = messages.decode_request(request, self._lower)
         except MalformedError as error:
             return Violation(f"The request is malformed: {error}.")
         self._offered = {}
-        writer = RangeWriter(REPLY_BYTES, self._lower)
+        writer = messages.RangeWriter(messages.REPLY_BYTES, self._lower)
         start = self._index.lower_bound(self._lower)
         for item in ranges:
             stop = self._index.lower_bound(item.upper)
@@ -86,11 +75,11 @@ class Responder:
         offers = [offered[short] for short in shorts]
         return [ids[at : at + ID_BYTES] for ids in offers for at in range(0, len(ids), ID_BYTES)]
 
-    def _tell(self, writer: RangeWriter, request: Range, start: int, stop: int) -> None:
+    def _tell(self, writer: messages.RangeWriter, request: messages.Range, start: int, stop: int) -> None:
         """Write what is asked for, as far as there is room."""
-        if request.mode is Mode.SKIP:
+        if request.mode is messages.Mode.SKIP:
             writer.skip(request.upper)
-        elif request.mode is Mode.IDS:
+        elif request.mode is messages.Mode.IDS:
             self._list(writer, request.upper, start, stop)
         else:
             self._spent += stop - start
@@ -102,7 +91,7 @@ class Responder:
                 self._spent += stop - start
                 put_parts(writer, self._index, self._salt, start, stop, request.upper)
 
-    def _list(self, writer: RangeWriter, upper: bytes, start: int, stop: int) -> None:
+    def _list(self, writer: messages.RangeWriter, upper: bytes, start: int, stop: int) -> None:
         fitting = writer.room // SHORT_BYTES
         if fitting <= 0:
             return
@@ -115,11 +104,11 @@ class Responder:
         for short, record_id in zip(shorts, ids, strict=True):
             # Ids that collide under this salt are offered together.
             self._offered[short] = self._offered.get(short, b"") + record_id
-        writer.put(upper, Mode.IDS, packed_shorts(shorts))
+        writer.put(upper, messages.Mode.IDS, messages.packed_shorts(shorts))
 
 
 def put_parts(
-    writer: RangeWriter, index: KeyIndex, salt: bytes, start: int, stop: int, upper: bytes
+    writer: messages.RangeWriter, index: KeyIndex, salt: bytes, start: int, stop: int, upper: bytes
 ) -> list[tuple[bytes, bytes]]:
     """Write fingerprints of up to 16 even parts of a slice of the index; returns the bounds of each part."""
     parts = min(BRANCH, -(-(stop - start) // (LEAF // 2)))
@@ -128,7 +117,7 @@ def put_parts(
     for first, last in pairwise(edges):
         lower = writer.upper
         end = upper if last == stop else cut(index.key(last - 1), index.key(last))
-        writer.put(end, Mode.FINGERPRINT, index.fingerprint(first, last, salt))
+        writer.put(end, messages.Mode.FINGERPRINT, index.fingerprint(first, last, salt))
         bounds.append((lower, end))
     return bounds
 
@@ -200,15 +189,15 @@ class Initiator:
         if not self._open:
             return None
         self._asked = []
-        writer = RangeWriter(REQUEST_BYTES, self._lower)
-        while self._open and writer.room >= PARTS_BYTES and writer.ranges + BRANCH < REQUEST_RANGES:
+        writer = messages.RangeWriter(messages.REQUEST_BYTES, self._lower)
+        while self._open and writer.room >= PARTS_BYTES and writer.ranges + BRANCH < messages.REQUEST_RANGES:
             self._ask(writer, self._open.pop())
         return writer.message()
 
     def receive(self, reply: bytes) -> ReplyDifference | Violation:
         """What the reply says, or how it breaks the protocol."""
         try:
-            ranges = decode_reply(reply, self._lower)
+            ranges = messages.decode_reply(reply, self._lower)
             listings, differing = self._weigh(ranges)
             unanswered = self._unanswered(ranges[-1].upper, len(reply))
         except MalformedError as error:
@@ -217,41 +206,41 @@ class Initiator:
         self._asked = []
         return ReplyDifference(self._index, self._salt, listings)
 
-    def _ask(self, writer: RangeWriter, item: _Open) -> None:
+    def _ask(self, writer: messages.RangeWriter, item: _Open) -> None:
         start, stop = self._index.lower_bound(item.lower), self._index.lower_bound(item.upper)
         writer.skip(item.lower)
         if item.how is _How.LIST or stop - start <= LEAF or item.level >= MAX_LEVEL:
-            writer.put(item.upper, Mode.IDS)
+            writer.put(item.upper, messages.Mode.IDS)
             self._asked.append(item._replace(how=_How.LIST))
         elif item.how is _How.WHOLE:
-            writer.put(item.upper, Mode.FINGERPRINT, self._index.fingerprint(start, stop, self._salt))
+            writer.put(item.upper, messages.Mode.FINGERPRINT, self._index.fingerprint(start, stop, self._salt))
             self._asked.append(item)
         else:
             parts = put_parts(writer, self._index, self._salt, start, stop, item.upper)
             self._asked += [_Open(lower, upper, item.level, _How.WHOLE) for lower, upper in parts]
 
-    def _weigh(self, ranges: list[Range]) -> tuple[list[IdListing], list[_Open]]:
+    def _weigh(self, ranges: list[messages.Range]) -> tuple[list[IdListing], list[_Open]]:
         """The lists among the ranges, and what still differs. Raises MalformedError for what was not asked."""
         listings, differing = list[IdListing](), list[_Open]()
         lower, number, pieces = self._lower, 0, 0
         for item in ranges:
-            if item.mode is not Mode.SKIP:
+            if item.mode is not messages.Mode.SKIP:
                 while number < len(self._asked) and self._asked[number].upper <= lower:
                     number, pieces = number + 1, 0
                 pieces += 1
                 request = self._fitting(number, lower, item, pieces)
-                if item.mode is Mode.IDS:
-                    listings.append(IdListing(lower, item.upper, split_shorts(item.payload)))
+                if item.mode is messages.Mode.IDS:
+                    listings.append(IdListing(lower, item.upper, messages.split_shorts(item.payload)))
                 elif item.payload != self._own_fingerprint(lower, item.upper):
                     differing.append(_Open(lower, item.upper, request.level + 1, _How.SPLIT))
             lower = item.upper
         return listings, differing
 
-    def _fitting(self, number: int, lower: bytes, item: Range, pieces: int) -> _Open:
+    def _fitting(self, number: int, lower: bytes, item: messages.Range, pieces: int) -> _Open:
         request = self._asked[number] if number < len(self._asked) else None
         if request is None or lower < request.lower or item.upper > request.upper:
             raise MalformedError("it speaks of what was not asked for")
-        if item.mode is Mode.FINGERPRINT and request.how is _How.LIST:
+        if item.mode is messages.Mode.FINGERPRINT and request.how is _How.LIST:
             raise MalformedError("it has a fingerprint where ids were asked for")
         if pieces > BRANCH:
             raise MalformedError(f"it splits a range into more than {BRANCH}")
@@ -262,7 +251,7 @@ class Initiator:
         if not self._asked or covered > self._asked[-1].upper:
             raise MalformedError("it speaks of what was not asked for")
         # Only a reply that is full may stop short; else a peer could answer in tiny steps for ever.
-        if covered < self._asked[-1].upper and reply_bytes < REPLY_BYTES // 2:
+        if covered < self._asked[-1].upper and reply_bytes < messages.REPLY_BYTES // 2:
             raise MalformedError("it stops short of what was asked for")
         left = [item for item in self._asked if item.upper > covered]
         return [item._replace(lower=max(item.lower, covered)) for item in left]

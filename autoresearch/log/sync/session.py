@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 
+from autoresearch.log.sync import messages
 from autoresearch.log.sync.index import (
     NONCE_BYTES,
     TIME_BYTES,
@@ -23,19 +24,6 @@ from autoresearch.log.sync.index import (
     Violation,
     session_salt,
     short_id,
-)
-from autoresearch.log.sync.messages import (
-    Batch,
-    FrameReader,
-    Hello,
-    Pair,
-    Type,
-    decode_batch,
-    decode_hello,
-    decode_want,
-    encode_batches,
-    encode_hello,
-    frame,
 )
 from autoresearch.log.sync.reconciliation import Initiator, ReplyDifference, Responder
 from autoresearch.record.record import Network
@@ -59,7 +47,7 @@ class Fetch:
 class Store:
     """Admit these records of the peer, keep what is admitted, and add their keys to the index, now or by the end."""
 
-    records: tuple[Pair, ...]
+    records: tuple[messages.Pair, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +79,11 @@ class Session(ABC):
             raise ValueError(f"a nonce has {NONCE_BYTES} bytes")
         self._network = network
         self._index = index
-        self._hello = Hello(network.id, nonce, since_ms, len(index))
-        self._frames = FrameReader()
+        self._hello = messages.Hello(network.id, nonce, since_ms, len(index))
+        self._frames = messages.FrameReader()
         self._fetching = False
         self._sent = self._received = self._requests = 0
-        self.peer: Hello | None = None
+        self.peer: messages.Hello | None = None
         self.over = False
 
     def start(self) -> list[Effect]:
@@ -117,7 +105,7 @@ class Session(ABC):
         except MalformedError as error:
             yield from self._noted([Violation(f"The peer sent what is no message: {error}.")])
 
-    def supply(self, records: Sequence[Pair]) -> list[Effect]:
+    def supply(self, records: Sequence[messages.Pair]) -> list[Effect]:
         """What follows when the records of a Fetch were read. Raises ValueError when none was asked for."""
         if not self._fetching:
             raise ValueError("no records were asked for")
@@ -129,18 +117,22 @@ class Session(ABC):
         self.over = self.over or (bool(effects) and isinstance(effects[-1], SyncFinished | Violation))
         return effects
 
-    def _frame(self, kind: Type, payload: bytes) -> list[Effect]:
+    def _frame(self, kind: messages.Type, payload: bytes) -> list[Effect]:
         if self._fetching:
             return [Violation("The peer spoke out of turn.")]
         if self.peer is None:
-            return self._greet(decode_hello(payload)) if kind is Type.HELLO else [Violation("The peer said no hello.")]
-        if kind is Type.RECORDS:
-            batch = decode_batch(payload, self._network.record_bytes)
+            return (
+                self._greet(messages.decode_hello(payload))
+                if kind is messages.Type.HELLO
+                else [Violation("The peer said no hello.")]
+            )
+        if kind is messages.Type.RECORDS:
+            batch = messages.decode_batch(payload, self._network.record_bytes)
             self._received += len(batch.records)
             return self._batch(batch)
         return self._turn(kind, payload)
 
-    def _greet(self, hello: Hello) -> list[Effect]:
+    def _greet(self, hello: messages.Hello) -> list[Effect]:
         if hello.network != self._network.id:
             return [Violation("The peer is in another network.")]
         if hello.nonce == self._hello.nonce:
@@ -148,12 +140,12 @@ class Session(ABC):
         self.peer = hello
         return self._greeted(hello)
 
-    def _lower(self, hello: Hello) -> bytes:
+    def _lower(self, hello: messages.Hello) -> bytes:
         """The bound where both sides' windows begin."""
         return max(hello.since_ms, self._hello.since_ms).to_bytes(TIME_BYTES, "big").rstrip(b"\0")
 
     def _say_hello(self) -> Send:
-        return Send(frame(Type.HELLO, encode_hello(self._hello)))
+        return Send(messages.frame(messages.Type.HELLO, messages.encode_hello(self._hello)))
 
     def _fetch(self, ids: Sequence[bytes]) -> list[Effect]:
         self._fetching = True
@@ -163,24 +155,26 @@ class Session(ABC):
         return SyncFinished(self._sent, self._received, self._requests)
 
     @abstractmethod
-    def _greeted(self, hello: Hello) -> list[Effect]: ...
+    def _greeted(self, hello: messages.Hello) -> list[Effect]: ...
 
     @abstractmethod
-    def _turn(self, kind: Type, payload: bytes) -> list[Effect]: ...
+    def _turn(self, kind: messages.Type, payload: bytes) -> list[Effect]: ...
 
     @abstractmethod
-    def _batch(self, batch: Batch) -> list[Effect]: ...
+    def _batch(self, batch: messages.Batch) -> list[Effect]: ...
 
     @abstractmethod
-    def _supplied(self, records: Sequence[Pair]) -> list[Effect]: ...
+    def _supplied(self, records: Sequence[messages.Pair]) -> list[Effect]: ...
 
 
-def sent(records: Sequence[Pair], *, last: bool) -> list[Effect]:
+def sent(records: Sequence[messages.Pair], *, last: bool) -> list[Effect]:
     """Frames with the records."""
-    return [Send(frame(Type.RECORDS, payload)) for payload in encode_batches(records, last=last)]
+    return [
+        Send(messages.frame(messages.Type.RECORDS, payload)) for payload in messages.encode_batches(records, last=last)
+    ]
 
 
-def stored(batch: Batch) -> list[Effect]:
+def stored(batch: messages.Batch) -> list[Effect]:
     """What to do with the records of a batch, if it has any."""
     return [Store(batch.records)] if batch.records else []
 
@@ -211,14 +205,14 @@ class Leader(Session):
         self._wants = False
         self._awaited: set[bytes] = set()
 
-    def _greeted(self, hello: Hello) -> list[Effect]:
+    def _greeted(self, hello: messages.Hello) -> list[Effect]:
         self._salt = session_salt(hello.nonce, self._hello.nonce)
         self._refused = {short_id(record_id, self._salt) for record_id in self._unwanted}
         self._initiator = Initiator(self._index, self._salt, self._lower(hello))
         return [self._say_hello(), *self._ask()]
 
-    def _turn(self, kind: Type, payload: bytes) -> list[Effect]:
-        if kind is not Type.RECONCILE or self._wants or self._initiator is None:
+    def _turn(self, kind: messages.Type, payload: bytes) -> list[Effect]:
+        if kind is not messages.Type.RECONCILE or self._wants or self._initiator is None:
             return [Violation("The peer said what is not its to say.")]
         reply = self._initiator.receive(payload)
         if isinstance(reply, Violation):
@@ -226,14 +220,14 @@ class Leader(Session):
         self._difference, self._have = reply, reply.have()
         return self._push()
 
-    def _batch(self, batch: Batch) -> list[Effect]:
+    def _batch(self, batch: messages.Batch) -> list[Effect]:
         shorts = {short_id(sha256(raw).digest(), self._salt) for raw, _ in batch.records}
         if not self._wants or not shorts <= self._awaited:
             return [Violation("The peer sent records that were not asked for.")]
         self._awaited -= shorts
         return stored(batch) + (self._ask() if batch.last else [])
 
-    def _supplied(self, records: Sequence[Pair]) -> list[Effect]:
+    def _supplied(self, records: Sequence[messages.Pair]) -> list[Effect]:
         return sent(records, last=False) + self._push()
 
     def _push(self) -> list[Effect]:
@@ -245,7 +239,7 @@ class Leader(Session):
         self._difference = None
         if self._awaited:
             self._wants = True
-            return [Send(frame(Type.WANT, b"".join(sorted(self._awaited))))]
+            return [Send(messages.frame(messages.Type.WANT, b"".join(sorted(self._awaited))))]
         return self._ask()
 
     def _ask(self) -> list[Effect]:
@@ -253,9 +247,9 @@ class Leader(Session):
         self._wants = False
         request = self._initiator.request()
         if request is None or self._requests == MAX_REQUESTS:
-            return [Send(frame(Type.DONE)), self._finished()]
+            return [Send(messages.frame(messages.Type.DONE)), self._finished()]
         self._requests += 1
-        return [Send(frame(Type.RECONCILE, request))]
+        return [Send(messages.frame(messages.Type.RECONCILE, request))]
 
 
 class Opener(Session):
@@ -270,31 +264,31 @@ class Opener(Session):
         """Hello."""
         return [self._say_hello()]
 
-    def _greeted(self, hello: Hello) -> list[Effect]:
+    def _greeted(self, hello: messages.Hello) -> list[Effect]:
         salt = session_salt(self._hello.nonce, hello.nonce)
         self._responder = Responder(self._index, salt, self._lower(hello))
         return []
 
-    def _turn(self, kind: Type, payload: bytes) -> list[Effect]:
+    def _turn(self, kind: messages.Type, payload: bytes) -> list[Effect]:
         assert self._responder is not None
-        if kind is Type.RECONCILE:
+        if kind is messages.Type.RECONCILE:
             self._requests += 1
             reply = self._responder.answer(payload)
-            return [reply] if isinstance(reply, Violation) else [Send(frame(Type.RECONCILE, reply))]
-        if kind is Type.WANT:
-            ids = self._responder.resolve(decode_want(payload))
+            return [reply] if isinstance(reply, Violation) else [Send(messages.frame(messages.Type.RECONCILE, reply))]
+        if kind is messages.Type.WANT:
+            ids = self._responder.resolve(messages.decode_want(payload))
             if isinstance(ids, Violation):
                 return [ids]
             self._wanted = ids
             return self._more()
-        if kind is Type.DONE and not payload:
+        if kind is messages.Type.DONE and not payload:
             return [self._finished()]
         return [Violation("The peer said what is not its to say.")]
 
-    def _batch(self, batch: Batch) -> list[Effect]:
+    def _batch(self, batch: messages.Batch) -> list[Effect]:
         return [Violation("The peer answered what was not asked.")] if batch.last else stored(batch)
 
-    def _supplied(self, records: Sequence[Pair]) -> list[Effect]:
+    def _supplied(self, records: Sequence[messages.Pair]) -> list[Effect]:
         effects = sent(records, last=not self._wanted)
         return effects + (self._more() if self._wanted else [])
 

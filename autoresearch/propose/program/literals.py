@@ -19,17 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from autoresearch.propose.program import ranges
 from autoresearch.propose.program.known_names import guess_compiled, names_a_choice
-from autoresearch.propose.program.ranges import (
-    LARGEST,
-    NUMBER,
-    Constant,
-    Value,
-    ValueRange,
-    is_fixed,
-    literal_value,
-    read_range,
-)
 from autoresearch.task.source import parse_python
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -130,11 +121,11 @@ class Literal:
     """A literal of the program: its name, its place, and what its code says of it."""
 
     name: str
-    value: Value
+    value: ranges.Value
     node: ast.expr
     free: bool = True
     """Whether something reads it, as far as can be seen."""
-    declared: ValueRange | None = None
+    declared: ranges.ValueRange | None = None
     """What ``choices=`` of argparse, or ``Literal`` of a dataclass, allows."""
     known_only: bool = False
     """Whether only a well-known name makes it a setting: in a call, or in a dict that is not called a config."""
@@ -214,7 +205,7 @@ def _assignment(statement: ast.stmt) -> tuple[str, ast.expr] | None:
     return None
 
 
-def _spread(name: str, node: ast.expr) -> Iterator[tuple[str, Value, ast.expr]]:
+def _spread(name: str, node: ast.expr) -> Iterator[tuple[str, ranges.Value, ast.expr]]:
     """The literals of a value: itself, the numbers of a short tuple, the entries of a dict."""
     match node:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) if 0 < len(parts) <= 4:
@@ -228,7 +219,7 @@ def _spread(name: str, node: ast.expr) -> Iterator[tuple[str, Value, ast.expr]]:
             for keyword in keywords:
                 if keyword.arg:
                     yield from _spread(f"{name}.{keyword.arg}", keyword.value)
-        case _ if (value := literal_value(node)) is not None:
+        case _ if (value := ranges.literal_value(node)) is not None:
             yield name, value, node
 
 
@@ -308,15 +299,15 @@ def _arguments(nodes: list[ast.AST]) -> Iterator[Literal]:
             yield Literal(full, value, inner, free=choices is None, declared=_one_of(choices, full, value))
 
 
-def _one_of(choices: ast.expr | None, name: str, value: Value) -> ValueRange | None:
+def _one_of(choices: ast.expr | None, name: str, value: ranges.Value) -> ranges.ValueRange | None:
     """The range that listed choices are: of numbers, and of words where the name says that they are a way to train."""
     if not isinstance(choices, ast.List | ast.Tuple) or isinstance(value, bool):
         return None
     if isinstance(value, str) and not names_a_choice(name):
         return None
-    allowed = [literal_value(part) for part in choices.elts]
+    allowed = [ranges.literal_value(part) for part in choices.elts]
     values = tuple(dict.fromkeys(choice for choice in allowed if type(choice) is type(value)))
-    return ValueRange("one of", choices=values) if len(values) == len(allowed) > 1 and value in values else None
+    return ranges.ValueRange("one of", choices=values) if len(values) == len(allowed) > 1 and value in values else None
 
 
 # --- names that are bound in more than one place ---
@@ -339,24 +330,24 @@ def _bound(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[str]:
 
 
 _LINE = re.compile(
-    rf"(?P<before>.*?)\b(?P<name>[A-Za-z_]\w*)(?:\s*:\s*\w+)?\s*=\s*(?P<number>{NUMBER})[A-Za-z]{{0,3}}\s*[;,]?\s*(?:(?:/{{2,}}|#+|--)(?P<comment>.*))?"
+    rf"(?P<before>.*?)\b(?P<name>[A-Za-z_]\w*)(?:\s*:\s*\w+)?\s*=\s*(?P<number>{ranges.NUMBER})[A-Za-z]{{0,3}}\s*[;,]?\s*(?:(?:/{{2,}}|#+|--)(?P<comment>.*))?"
 )
 _DEFINE = re.compile(
-    rf"(?P<before>\s*#\s*define\s+)(?P<name>[A-Za-z_]\w*)\s+\(?(?P<number>{NUMBER})[A-Za-z]{{0,3}}\)?\s*(?:/{{2,}}(?P<comment>.*))?"
+    rf"(?P<before>\s*#\s*define\s+)(?P<name>[A-Za-z_]\w*)\s+\(?(?P<number>{ranges.NUMBER})[A-Za-z]{{0,3}}\)?\s*(?:/{{2,}}(?P<comment>.*))?"
 )
 # What declares a constant in C, C++, CUDA, Rust, Go, Zig and Java.
 _DECLARES = re.compile(r"\s*(?:\w+\s+)*?(?:constexpr|const|final)\b")
 _MARKS = re.compile(r"//|#|--")
 
 
-def line_literals(lines: list[bytes]) -> list[Constant]:
+def line_literals(lines: list[bytes]) -> list[ranges.Constant]:
     """The numbers of lines, in the order of the file. A name that is there twice is left out."""
     defined = list(_define_constants(lines))
     named = Counter(constant.name for constant in defined)
     return [constant for constant in defined if named[constant.name] == 1]
 
 
-def _define_constants(lines: list[bytes]) -> Iterator[Constant]:
+def _define_constants(lines: list[bytes]) -> Iterator[ranges.Constant]:
     for count, raw in enumerate(lines, 1):
         line = raw.decode(errors="surrogateescape").rstrip("\r\n")
         defined = _DEFINE.fullmatch(line)
@@ -365,19 +356,19 @@ def _define_constants(lines: list[bytes]) -> Iterator[Constant]:
             continue
         text, comment = match["number"], match["comment"] or ""
         value = int(text) if text.lstrip("+-").isdigit() and len(text) < 18 else float(text)
-        if not -LARGEST < value < LARGEST:
+        if not -ranges.LARGEST < value < ranges.LARGEST:
             continue
-        declared = read_range(comment, value)
+        declared = ranges.read_range(comment, value)
         is_constant = defined is not None or _DECLARES.match(match["before"]) is not None
         allowed = declared or (_by_name(match["name"], value, comment) if is_constant else None)
         if allowed is not None:
             before = len(_bytes(line[: match.start("number")]))
             width = len(_bytes(text))
-            yield Constant(match["name"], value, count, before, before + width, allowed, declared is None)
+            yield ranges.Constant(match["name"], value, count, before, before + width, allowed, declared is None)
 
 
-def _by_name(name: str, value: Value, comment: str) -> ValueRange | None:
-    return None if is_fixed(comment) else guess_compiled(name, value)
+def _by_name(name: str, value: ranges.Value, comment: str) -> ranges.ValueRange | None:
+    return None if ranges.is_fixed(comment) else guess_compiled(name, value)
 
 
 def _bytes(text: str) -> bytes:

@@ -22,18 +22,10 @@ from dataclasses import dataclass, replace
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
+from autoresearch.propose.search import proposal
 from autoresearch.propose.search.evidence import Candidate, PastRun, SearchEvidence, by_tier, gather
 from autoresearch.propose.search.failures import Cause, causes
 from autoresearch.propose.search.moves import Move, Sample, SearchHistory, SearchSettings, believed, next_move
-from autoresearch.propose.search.proposal import (
-    LiveClaim,
-    SearchProblem,
-    SearchProposal,
-    hypothesis,
-    nothing_left,
-    nothing_to_change,
-    title,
-)
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import reseeded
 from autoresearch.text import sign_of, value
@@ -53,7 +45,7 @@ class Base:
     base: bytes | None
 
 
-def choose_ground(problem: SearchProblem, evidence: SearchEvidence, baseline: bytes) -> Base:
+def choose_ground(problem: proposal.SearchProblem, evidence: SearchEvidence, baseline: bytes) -> Base:
     """The base of the leading source whose base is at hand and can be changed; the baseline when there is none."""
     first_runs = {candidate.source_digest: candidate.first.id for candidate in evidence.candidates}
     for leader in evidence.leaders[:LEADERS]:
@@ -65,7 +57,7 @@ def choose_ground(problem: SearchProblem, evidence: SearchEvidence, baseline: by
     return Base(space_of(problem.baseline, problem.patches), None)
 
 
-def _opened(problem: SearchProblem, run: bytes, digest: bytes) -> Base | None:
+def _opened(problem: proposal.SearchProblem, run: bytes, digest: bytes) -> Base | None:
     """The source of a run as a base; None where it is not at hand, is another one, or has nothing to change."""
     source = problem.source_of(run)
     if source is None or not is_source(source, digest):
@@ -144,11 +136,11 @@ def wants_replicate(evidence: SearchEvidence, in_flight: Mapping[bytes, int], po
 class _State:
     """What one proposal is made from."""
 
-    problem: SearchProblem
+    problem: proposal.SearchProblem
     runs: Collection[PastRun]
     evidence: SearchEvidence
     ground: Base
-    claims: tuple[LiveClaim, ...]
+    claims: tuple[proposal.LiveClaim, ...]
     taken: frozenset[tuple[bytes, int]]
     baseline: bytes
 
@@ -158,15 +150,15 @@ class _State:
 
 
 def propose(
-    problem: SearchProblem,
+    problem: proposal.SearchProblem,
     runs: Collection[PastRun],
-    claims: Collection[LiveClaim],
+    claims: Collection[proposal.LiveClaim],
     *,
     worker: str,
     counter: int,
     settings: SearchSettings | None = None,
     replication: Replication | None = None,
-) -> SearchProposal:
+) -> proposal.SearchProposal:
     """The next experiment of this worker, whose proposals ``counter`` counts.
 
     Never a (source, replicate) that is run or claimed already. ``problem.source_of`` is asked for a few leading
@@ -177,7 +169,7 @@ def propose(
     """
     state = _state(problem, runs, claims)
     if not state.ground.space.parameters:
-        raise nothing_to_change(problem.baseline)
+        raise proposal.nothing_to_change(problem.baseline)
     if (state.baseline, 0) not in state.taken:
         return _baseline(problem, state.baseline)
     policy = replication or _usual(problem)
@@ -189,7 +181,7 @@ def propose(
         state = replace(state, ground=next(filter(None, opened), state.ground))
     made = _new_source(state, draws, settings or SearchSettings()) or _any_replicate(state, policy)
     if made is None:
-        raise nothing_left(problem.baseline)
+        raise proposal.nothing_left(problem.baseline)
     return made
 
 
@@ -207,13 +199,15 @@ def _untuned(state: _State) -> list[Candidate]:
 
 
 def replicate_due(
-    problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim]
-) -> SearchProposal | None:
+    problem: proposal.SearchProblem, runs: Collection[PastRun], claims: Collection[proposal.LiveClaim]
+) -> proposal.SearchProposal | None:
     """The next seed of the program that leads, where it is time for one, whoever proposed the program; else None."""
     return _due(_state(problem, runs, claims), _usual(problem))
 
 
-def _state(problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> _State:
+def _state(
+    problem: proposal.SearchProblem, runs: Collection[PastRun], claims: Collection[proposal.LiveClaim]
+) -> _State:
     baseline = source_digest(problem.baseline)
     taken = {(run.source_digest, run.replicate) for run in runs}
     taken |= {(claim.source_digest, claim.replicate) for claim in claims}
@@ -227,11 +221,11 @@ def _state(problem: SearchProblem, runs: Collection[PastRun], claims: Collection
     return _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
 
 
-def _usual(problem: SearchProblem) -> Replication:
+def _usual(problem: proposal.SearchProblem) -> Replication:
     return SEEDLESS if problem.noise == 0 else Replication()
 
 
-def _due(state: _State, policy: Replication) -> SearchProposal | None:
+def _due(state: _State, policy: Replication) -> proposal.SearchProposal | None:
     doubtful = wants_replicate(state.evidence, _in_flight(state), policy)
     return None if doubtful is None else _replicate(state, doubtful)
 
@@ -252,7 +246,10 @@ class Expectation:
 
 
 def expectation(
-    problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim], changed: Mapping[str, Value]
+    problem: proposal.SearchProblem,
+    runs: Collection[PastRun],
+    claims: Collection[proposal.LiveClaim],
+    changed: Mapping[str, Value],
 ) -> Expectation:
     """What the search expects of the best program with some settings changed. Raises KeyError for an unknown one."""
     state = _state(problem, runs, claims)
@@ -272,7 +269,7 @@ def expectation(
     return Expectation(space, before, run, expected=values[1], low=values[0], high=values[2])
 
 
-def _memory(runs: Collection[PastRun], claims: Collection[LiveClaim]) -> tuple[bytes, bytes]:
+def _memory(runs: Collection[PastRun], claims: Collection[proposal.LiveClaim]) -> tuple[bytes, bytes]:
     """What the draws depend on: the set of runs and claims, in no order."""
     held = {claim.source_digest + str(claim.replicate).encode() for claim in claims}
     return b"".join(sorted({run.id for run in runs})), b"".join(sorted(held))
@@ -292,7 +289,7 @@ def _in_flight(state: _State) -> dict[bytes, int]:
     return counts
 
 
-def _new_source(state: _State, draws: Draws, settings: SearchSettings) -> SearchProposal | None:
+def _new_source(state: _State, draws: Draws, settings: SearchSettings) -> proposal.SearchProposal | None:
     """A source that nobody has tried: None when the space has no more to give."""
     space = state.ground.space
     working, failed = samples(state.ground, state.evidence, state.baseline)
@@ -325,7 +322,7 @@ def _proposal(
     digest: bytes,
     samples: tuple[list[Sample], list[Sample]],
     learnt: Sequence[Cause],
-) -> SearchProposal:
+) -> proposal.SearchProposal:
     space, (working, failed) = state.ground.space, samples
     before = space.default() if move.parent is None else move.parent.genome
     change = {name: [before[name], after] for name, after in move.genome.items() if after != before[name]}
@@ -346,7 +343,7 @@ def _proposal(
     good = [sample.genome for sample in working[:count]]
     rest = [sample.genome for sample in (*working[count:], *failed)]
     gains = _gains(state, change)
-    return SearchProposal(
+    return proposal.SearchProposal(
         source=source,
         source_digest=digest,
         replicate=0,
@@ -355,10 +352,10 @@ def _proposal(
         parent=_ground_run(state) if move.parent is None else move.parent.run.id,
         change=change,
         kind=move.kind,
-        title=title(change, gains, state.problem.patches),
+        title=proposal.title(change, gains, state.problem.patches),
         hypothesis=closing
         if expected is None
-        else hypothesis(change, gains, good, rest, closing, state.problem.patches),
+        else proposal.hypothesis(change, gains, good, rest, closing, state.problem.patches),
         expected=expected,
     )
 
@@ -389,8 +386,8 @@ def _ground_run(state: _State) -> bytes | None:
     return next((c.first.id for c in state.evidence.candidates if c.source_digest == ground), None)
 
 
-def _baseline(problem: SearchProblem, digest: bytes) -> SearchProposal:
-    return SearchProposal(
+def _baseline(problem: proposal.SearchProblem, digest: bytes) -> proposal.SearchProposal:
+    return proposal.SearchProposal(
         source=problem.baseline,
         source_digest=digest,
         replicate=0,
@@ -405,7 +402,7 @@ def _baseline(problem: SearchProblem, digest: bytes) -> SearchProposal:
     )
 
 
-def _replicate(state: _State, candidate: Candidate) -> SearchProposal | None:
+def _replicate(state: _State, candidate: Candidate) -> proposal.SearchProposal | None:
     """The next free seed of a source; None when its source is not at hand."""
     run, space, run_idea = candidate.first, state.ground.space, candidate.first.idea
     source, genome, base = None, {}, None
@@ -423,7 +420,7 @@ def _replicate(state: _State, candidate: Candidate) -> SearchProposal | None:
     again = ((number, reseeded(source, number)) for number in range(len(state.taken) + 1) if number not in held)
     number, source = next((k, text) for k, text in again if (source_digest(text), k) not in state.taken)
     seeds = "seed" if candidate.runs == 1 else "seeds"
-    return SearchProposal(
+    return proposal.SearchProposal(
         source=source,
         source_digest=source_digest(source),
         replicate=number,
@@ -441,7 +438,7 @@ def _replicate(state: _State, candidate: Candidate) -> SearchProposal | None:
     )
 
 
-def _any_replicate(state: _State, policy: Replication) -> SearchProposal | None:
+def _any_replicate(state: _State, policy: Replication) -> proposal.SearchProposal | None:
     """When there is no new source: one more seed of a leader that is at hand, until each has as many as it may get."""
     for candidate in state.evidence.leaders[:5]:
         alike = {run.source_digest for run in state.runs if run.idea == candidate.first.idea}
