@@ -118,10 +118,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             setattr(holder, name, settings(own, max_examples=own.max_examples * times, derandomize=False))
 
 
-def pytest_collection_finish() -> None:
-    """Has the garbage collector leave alone what stays until the end: modules and tests, a million objects."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Has the garbage collector leave alone what stays until the end: modules and tests, a million objects.
+
+    To look for garbage among them takes a seventh of the time of loading them, and among what tests make, as often as
+    Python does by itself, a tenth of the time of the tests.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+        gc.enable()
 
 
 Report = pytest.CollectReport | pytest.TestReport

@@ -12,13 +12,9 @@ import sys
 import tomllib
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
 
 from autoresearch.errors import install_command
 from autoresearch.face.columns.column import short
@@ -34,6 +30,9 @@ from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.nasty import FORGED, harms
 from tests.record.making import NETWORK
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "connect-a-coding-agent.md"
 OTHERS = "written_by_participants"
@@ -63,6 +62,9 @@ def environment() -> dict[str, str]:
 
 
 def over_stdio(talk: Callable[[Client], Awaitable[None]], *words: str) -> None:
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     async def connect() -> None:
         program, *rest = command(*words)
         async with Client(stdio_client(StdioServerParameters(command=program, args=rest, env=environment()))) as client:
@@ -242,6 +244,10 @@ def cli_json(*words: str) -> str:
 
 @pytest.mark.slow
 def test_over_http_only_a_holder_of_the_token_is_answered(daemon: Daemon, toy: Path) -> None:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -269,6 +275,8 @@ def test_over_http_only_a_holder_of_the_token_is_answered(daemon: Daemon, toy: P
 
 
 def _answers(address: str) -> bool:
+    import httpx2
+
     try:
         return httpx2.get(address).status_code == 401
     except httpx2.TransportError:
@@ -278,6 +286,9 @@ def _answers(address: str) -> bool:
 @pytest.mark.slow
 def test_the_settings_of_the_page_start_the_server(toy: Path) -> None:
     """As a client reads them: JSON and TOML, with the command where this Python has it."""
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
     blocks = re.findall(r"```(json|toml)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
     results = [tomllib.loads(text) if kind == "toml" else json.loads(text) for kind, text in blocks]
     servers = [next(iter(each.values()))["autoresearch"] for each in results]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -66,6 +65,8 @@ def test_rows_are_views_of_their_column_and_large_arrays_are_not_stacked() -> No
 
 
 def test_tensors_travel_as_one_tensor() -> None:
+    import torch
+
     kind, stacked = to_columns([torch.ones(2), torch.zeros(2)])
 
     assert (kind, stacked.shape) == ("tensors", (2, 2))
