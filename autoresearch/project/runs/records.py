@@ -180,7 +180,7 @@ def prepare_run(project: Project, run: LocalRun) -> PublishableRun:
     Raises:
         Refused: the code of a component was changed after the run, a component has packages of its own, or the run's
             totals are not those of its policy.
-        NotFound, UsageError: what :func:`environment_files` raises.
+        NotFound, UsageError: what :func:`publishing.environment_files` raises.
     """
     if isolated := isolated_packages(project):
         raise Refused(
