@@ -12,7 +12,6 @@ import inspect
 import re
 import shutil
 import textwrap
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
@@ -195,14 +194,12 @@ def _with_json(function: Callable[..., Answered]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def command(*arguments: object, json: bool = False, **values: object) -> None:
-        answers = function(*arguments, **values)
-        answer = next(answers)
-        if not json:
-            deque(answers, maxlen=0)
-            return
-        from autoresearch_cli.rendering.output import print_json  # help does without
+        for answer in function(*arguments, **values):
+            if json:
+                from autoresearch_cli.rendering.output import print_json  # help does without
 
-        print_json(answer)
+                print_json(answer)
+                return
 
     signature = inspect.signature(function, eval_str=True)
     option = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)

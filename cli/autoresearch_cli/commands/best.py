@@ -38,29 +38,24 @@ def best(
     *,
     task: Task = "",
     code: Annotated[bool, typer.Option("--code", help="Print its program, and nothing else.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """The best program of a task so far: the best confirmed run, and the best provisional and reported ones."""
     if home.is_new() and not task:
         raise NoTaskYet
     answer = home.ask(questions.best, OfTask(task=task or None))
     if not code:
-        _report(answer, json=json, named=bool(task))
+        yield from _report(answer, named=bool(task))
         return
     if answer.task.best is None:
         raise NotFound("nothing is measured yet", hint=home.next_run())
     program = home.ask(questions.source, OneRecord(id=answer.task.best.id))
-    if json:
-        print_json(TextAnswer(id=answer.task.best.id, what="code", text=str(program)))
-    else:
-        with paged():
-            print_exactly(program)
+    yield TextAnswer(id=answer.task.best.id, what="code", text=str(program))
+    with paged():
+        print_exactly(program)
 
 
-def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
-    if json:
-        print_json(answer)
-        return
+def _report(answer: BestAnswer, *, named: bool) -> Answered:
+    yield answer
     print_best(answer, now_ms=home.now_ms())
     programs = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
     for line in explained([program for program in programs if program]):

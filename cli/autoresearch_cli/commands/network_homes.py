@@ -30,11 +30,11 @@ from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
 from autoresearch_cli import home, starting
-from autoresearch_cli.catalogue import Answered, CommandApp, Json, Yes, complete_network
+from autoresearch_cli.catalogue import Answered, CommandApp, Yes, complete_network
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
 from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
-from autoresearch_cli.rendering.output import confirm, print_json, print_list, say
+from autoresearch_cli.rendering.output import confirm, print_list, say
 
 # At a time: how often a person sees how far it is.
 RUNS_AT_ONCE = 20
@@ -140,8 +140,7 @@ def bring_runs(
     ],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List them and publish nothing.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Publish your finished runs of another network in the one in use, with the values that you reported.
 
     They are signed anew and verified there like any others. Each comes with its task, program, log and checkpoint, as
@@ -152,18 +151,14 @@ def bring_runs(
         raise Refused(f"{network.name} is the network in use: its runs are here", hint="autoresearch network list")
     if dry_run:
         runs = still_to_bring(network)
-        if json:
-            print_json(BroughtRunsAnswer(network=home.manifest().network.name, origin=network.name, runs=runs))
-            return
+        yield BroughtRunsAnswer(network=home.manifest().network.name, origin=network.name, runs=runs)
         print_list(BROUGHT_COLUMNS, runs)
         say(f"{counted(len(runs), 'run')} to bring from {network.name}")
         if runs:
             say(f"→ autoresearch network bring {network.name}")
         return
     answer = bring_from(network)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say("→ autoresearch node records --kind run")
 
 

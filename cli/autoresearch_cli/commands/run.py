@@ -31,7 +31,7 @@ from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.boards import row_words
-from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say, say_hidden
+from autoresearch_cli.rendering.output import confirm, paged, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
 
 app = catalogue.CommandApp()
@@ -215,9 +215,9 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     ("autoresearch node records --starred", "all that you starred"),
     see="run unstar, node records, note add",
 )
-def star(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
+def star(reference: catalogue.Reference, *, task: catalogue.Task = "") -> catalogue.Answered:
     """Star a run or another record, to find it again. Only this machine knows; `node records` and `show` say so."""
-    _choose(reference, task, starred=True, json=json)
+    yield from _choose(reference, task, starred=True)
 
 
 @app.command(
@@ -227,17 +227,15 @@ def star(reference: catalogue.Reference, *, task: catalogue.Task = "", json: cat
     ("autoresearch node records --starred", "what is left"),
     see="run star, node records",
 )
-def unstar(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
+def unstar(reference: catalogue.Reference, *, task: catalogue.Task = "") -> catalogue.Answered:
     """Take the star of a record away."""
-    _choose(reference, task, starred=False, json=json)
+    yield from _choose(reference, task, starred=False)
 
 
-def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
+def _choose(reference: str, task: str, *, starred: bool) -> catalogue.Answered:
     identified = home.ask(questions.record, requests.OneRecord(id=reference, task=task or None)).record.id
     answer = home.ask(questions.star, requests.StarRequest(id=identified, starred=starred))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     state = "starred" if starred else "not starred"
     say(f"{short(answer.id)} is {state}{' now' if answer.changed else ' already'}")
     say("→ autoresearch node records --starred")

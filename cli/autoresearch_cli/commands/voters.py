@@ -257,9 +257,9 @@ def add(
     ("autoresearch network peers block 12D3KooW… --json", "the same for a program"),
     see="network peers, node doctor network",
 )
-def block(peer: PeerId, *, json: Json = False) -> None:
+def block(peer: PeerId) -> Answered:
     """Refuse a peer from now on. Its connection is closed, and nothing is accepted from it."""
-    _block(peer, blocked=True, json=json)
+    yield from _block(peer, blocked=True)
 
 
 @peers_app.command(
@@ -269,18 +269,16 @@ def block(peer: PeerId, *, json: Json = False) -> None:
     ("autoresearch network peers unblock 12D3KooW… --json", "the same for a program"),
     see="network peers, network peers block",
 )
-def unblock(peer: PeerId, *, json: Json = False) -> None:
+def unblock(peer: PeerId) -> Answered:
     """Refuse a peer no longer."""
-    _block(peer, blocked=False, json=json)
+    yield from _block(peer, blocked=False)
 
 
-def _block(peer: str, *, blocked: bool, json: bool) -> None:
+def _block(peer: str, *, blocked: bool) -> Answered:
     answer = home.client().ask(Node.block, BlockRequest(peer=peer, blocked=blocked))
-    if json:
-        print_json(answer)
-    else:
-        say(f"{peer} is {'blocked' if blocked else 'no longer blocked'}")
-        say("→ autoresearch network peers")
+    yield answer
+    say(f"{peer} is {'blocked' if blocked else 'no longer blocked'}")
+    say("→ autoresearch network peers")
 
 
 def _report(answer: PeersAnswer, *, json: bool) -> None:
