@@ -190,22 +190,14 @@ class VerificationQueue:
         """What was measured, as the body of a record; the job is done."""
         check = self._checks.pop(name)
         self._since_ms.pop(_key(check), None)
+        texts = {"device": outcome.device[:120], "reason": outcome.reason[:REASON_CHARACTERS]}
         body = Verification(
             run=check.run,
             stage=check.stage,
             round=check.round,
-            verdict=outcome.verdict,
-            value=outcome.value,
-            metrics=dict(outcome.metrics),
             seeds=list(check.seeds),
-            values=outcome.values,
-            parent_values=outcome.parent_values,
-            baseline_values=outcome.baseline_values,
             proof=check.proof,
-            device=outcome.device[:120],
-            sandbox=outcome.sandbox,
-            duration_ms=outcome.duration_ms,
-            reason=outcome.reason[:REASON_CHARACTERS],
+            **msgspec.structs.asdict(outcome) | texts,
         )
         run = self._notebook.log.records.get(check.run).body
         assert isinstance(run, Run)

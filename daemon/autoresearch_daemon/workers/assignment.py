@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -368,19 +368,10 @@ def _searched(
         )
     if proposal is None:
         return None
-    return plan_as_it_stands(
-        task,
-        proposal.source,
-        replicate=proposal.replicate,
-        title=proposal.title,
-        parent=proposal.parent,
-        base=proposal.base,
-        genome=dict(proposal.genome),
-        hypothesis=proposal.hypothesis,
-        expected=proposal.expected,
-        proposer="search",
-        kind=proposal.kind,
-    )
+    fields = asdict(proposal)
+    source = fields.pop("source")
+    del fields["source_digest"], fields["change"]  # these follow from the others
+    return plan_as_it_stands(task, source, proposer="search", **fields)
 
 
 ALIVE_SECONDS = 5.0
