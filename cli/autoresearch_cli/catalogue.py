@@ -7,17 +7,21 @@ there that a shell, or rich's markup, gives a meaning.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 import shutil
 import textwrap
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
 import typer
 
 from autoresearch.ask.commands import NOUNS
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = Callable[..., Any]
+# What a command gives that has `--json`: its answer, a msgspec.Struct, once.
+Answered = Iterator[Any]
 RECENT = 200
 REFERENCES = [
     ("@", "the best run"),
@@ -177,5 +181,27 @@ class CommandApp(typer.Typer):
         see: str,
         **others: Any,  # noqa: ANN401 - as typer has it
     ) -> Callable[[Command], Command]:
-        """A command of that name, with example lines and related commands: see :func:`examples`."""
-        return super().command(name, epilog=examples(*lines, see=see), **others)
+        """A command of that name, with example lines and related commands: see :func:`examples`.
+
+        One that yields its answer has ``--json``, and what it does after that is for people.
+        """
+        register = super().command(name, epilog=examples(*lines, see=see), **others)
+        return lambda function: register(_with_json(function) if inspect.isgeneratorfunction(function) else function)
+
+
+def _with_json(function: Callable[..., Answered]) -> Callable[..., None]:
+    """The command with ``--json``, which prints the answer that it yields and goes no further."""
+
+    @functools.wraps(function)
+    def command(*arguments: object, json: bool = False, **values: object) -> None:
+        for answer in function(*arguments, **values):
+            if json:
+                from autoresearch_cli.rendering.output import print_json  # help does without
+
+                print_json(answer)
+                return
+
+    signature = inspect.signature(function, eval_str=True)
+    option = inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+    vars(command).update(__signature__=signature.replace(parameters=[*signature.parameters.values(), option]))
+    return command

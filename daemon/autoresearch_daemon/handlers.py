@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
@@ -21,12 +19,9 @@ from autoresearch.ask.acts.trial_runs import NewTaskContext
 from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.discussion import AskAnswer
 from autoresearch.ask.lookup import find_task
-from autoresearch.ask.node import Check, ConfigAnswer, Event, Health, JoinedAnswer, NewTaskAnswer, StatusAnswer
+from autoresearch.ask.node import Check, ConfigAnswer, Health, JoinedAnswer, NewTaskAnswer, StatusAnswer
 from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.registry.releases import check_new_release, prepared_for, release_answer
-from autoresearch.log.blobs import BlobStore
-from autoresearch.log.log import Log
-from autoresearch.record.kinds import BlobRef
 from autoresearch.record.record import Record
 from autoresearch.settings import parse_setting
 from autoresearch.trust.keys import KeyPair
@@ -50,6 +45,9 @@ class ApiHandlers:
 
     def __init__(self, node: Node) -> None:
         self._node, self._parts = node, node.parts
+        self.log, self.blobs = node.parts.notebook.log, node.parts.notebook.blobs
+        self.choices, self.fetch_blob = node.parts.paths.home_local, node.parts.fetch
+        self.events_since, self.subscribe = node.parts.events.since, node.parts.events.subscribe
         self.pages = ""  # their address, while they are served
         self._turn = asyncio.Lock()
         self._conditions: list[Check] = []
@@ -58,21 +56,6 @@ class ApiHandlers:
         vars(self).update(acts_of(self.orders, PeerActs(node.parts)))
         self.attestation, self.attest, self.confirm = attesting.standing, attesting.ask, attesting.confirm
         self.attestor, self.withdraw_attestation, self.allow = attesting.log, attesting.withdraw, attesting.allow
-
-    @property
-    def log(self) -> Log:
-        """The open log."""
-        return self._parts.notebook.log
-
-    @property
-    def blobs(self) -> BlobStore:
-        """The open blob store."""
-        return self._parts.notebook.blobs
-
-    @property
-    def choices(self) -> Path:
-        """The file of what a person chose here."""
-        return self._parts.paths.home_local
 
     def now_ms(self) -> int:
         """The clock."""
@@ -88,18 +71,6 @@ class ApiHandlers:
             return await self._parts.thread.publish(self._parts.notebook, work)
         finally:
             self._parts.take(SeekLeaders())
-
-    async def fetch_blob(self, blob: BlobRef, seconds: float) -> None:
-        """Get a blob of the log. Raises NotFound, TimedOut, Refused."""
-        await self._parts.fetch(blob, seconds)
-
-    def events_since(self, number: int) -> list[Event] | None:
-        """Kept events after that id."""
-        return self._parts.events.since(number)
-
-    def subscribe(self) -> AbstractContextManager[asyncio.Queue[Event]]:
-        """Events from now on."""
-        return self._parts.events.subscribe()
 
     @act
     async def set_setting(self, request: requests.SettingRequest) -> ConfigAnswer:

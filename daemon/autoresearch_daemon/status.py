@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 import msgspec
 
@@ -113,22 +114,9 @@ def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[node.
             state, reason = "working", ""
         elif before:
             state, reason = "waiting", f"behind order {before[-1]}"
-        views.append(
-            node.OrderView(
-                number=order.number,
-                task=name_of(order.task),
-                state=state,
-                reason=reason,
-                bound=WORK_RULES[order.kind].bound if state in ("waiting", "next") else "",
-                runs=order.runs,
-                runs_left=order.runs_left,
-                for_ms=order.for_ms,
-                until_ms=order.until_ms,
-                verify_share=order.verify_share,
-                proposer=order.proposer,
-                executor=order.executor,
-            )
-        )
+        bound = WORK_RULES[order.kind].bound if state in ("waiting", "next") else ""
+        own = {"task": name_of(order.task), "state": state, "reason": reason, "bound": bound}
+        views.append(msgspec.convert(asdict(order) | own, node.OrderView))
     return views
 
 

@@ -140,71 +140,15 @@ def _send_datagram_to_path() -> None:
         left.sendto(b"x", TARGETS["datagram"])
 
 
-def _packet_socket() -> None:
-    socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
-
-
-def _vsock() -> None:
-    socket.socket(40, socket.SOCK_STREAM).close()
-
-
-def _netlink() -> None:
-    socket.socket(16, socket.SOCK_RAW).close()
-
-
-def _trace_victim() -> None:
-    _refused_call(101, 117, 16, TARGETS["victim"], 0, 0)
-
-
-def _read_foreign_memory() -> None:
-    _refused_call(310, 270, TARGETS["victim"], 0, 0, 0, 0, 0)
-
-
 def _write_keeper_memory() -> None:
     with Path(f"/proc/{os.getppid()}/mem").open("r+b"):
         pass
-
-
-def _new_user_namespace() -> None:
-    _syscall(272, 97, _CLONE_NEWUSER)
 
 
 def _new_network_by_clone() -> None:
     flags = _CLONE_NEWUSER | _CLONE_NEWNET | signal.SIGCHLD
     if _syscall(56, 220, flags, 0, 0, 0, 0) == 0:
         os._exit(0)
-
-
-def _clone3() -> None:
-    _refused_call(435, 435, 0, 0)
-
-
-def _io_uring() -> None:
-    _refused_call(425, 425, 1, 0)
-
-
-def _userfaultfd() -> None:
-    _refused_call(323, 282, 1)
-
-
-def _keyring() -> None:
-    _refused_call(250, 219, 0, -3 & 0xFFFFFFFF, 0)
-
-
-def _bpf() -> None:
-    _refused_call(321, 280, 0, 0, 0)
-
-
-def _perf() -> None:
-    _refused_call(298, 241, 0, 0, -1, -1, 0)
-
-
-def _mount() -> None:
-    _refused_call(165, 40, 0, 0, 0, 0, 0)
-
-
-def _open_by_handle() -> None:
-    _refused_call(304, 265, -100, 0, 0)
 
 
 def _anonymous_memory_file() -> None:
@@ -221,14 +165,6 @@ def _other_cards() -> None:
             os.close(os.open(f"/dev/{name}", os.O_RDWR))
             raise Leak(f"opens /dev/{name}")
     raise PermissionError("none of them")
-
-
-def _shared_segment() -> None:
-    _refused_call(29, 194, 0, 4096, 0o1600)
-
-
-def _newer_calls() -> None:
-    _refused_call(999, 999)
 
 
 def _hide_children() -> None:
@@ -345,10 +281,6 @@ def _identify_machine() -> None:
     raise PermissionError("none of them")
 
 
-def _push_terminal_input() -> None:
-    _refused_call(16, 29, 0, 0x5412, 0)
-
-
 def _become_root() -> None:
     if os.geteuid() and os.getuid():
         os.setuid(0)
@@ -399,7 +331,7 @@ def _raise_own_limits() -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard + 1000))
 
 
-PROBES: dict[str, Callable[[], None]] = {
+PROBES: dict[str, Callable[[], object]] = {
     "read the daemon's key": _read_key,
     "read this node's keys and passwords": _read_secrets,
     "list the home folder": _read_home,
@@ -415,26 +347,26 @@ PROBES: dict[str, Callable[[], None]] = {
     "abstract local socket": _connect_abstract,
     "local socket by path": _connect_path,
     "local datagram by path": _send_datagram_to_path,
-    "raw packets": _packet_socket,
-    "virtual machine sockets": _vsock,
-    "netlink sockets": _netlink,
-    "trace another process": _trace_victim,
-    "read another process's memory": _read_foreign_memory,
+    "raw packets": lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close(),
+    "virtual machine sockets": lambda: socket.socket(40, socket.SOCK_STREAM).close(),
+    "netlink sockets": lambda: socket.socket(16, socket.SOCK_RAW).close(),
+    "trace another process": lambda: _refused_call(101, 117, 16, TARGETS["victim"], 0, 0),
+    "read another process's memory": lambda: _refused_call(310, 270, TARGETS["victim"], 0, 0, 0, 0, 0),
     "write to the keeper's memory": _write_keeper_memory,
-    "new user namespace": _new_user_namespace,
+    "new user namespace": lambda: _syscall(272, 97, _CLONE_NEWUSER),
     "new network namespace": _new_network_by_clone,
-    "clone3": _clone3,
-    "io_uring": _io_uring,
-    "userfaultfd": _userfaultfd,
-    "kernel keyring": _keyring,
-    "bpf": _bpf,
-    "performance counters": _perf,
-    "mount": _mount,
-    "open files by handle": _open_by_handle,
+    "clone3": lambda: _refused_call(435, 435, 0, 0),
+    "io_uring": lambda: _refused_call(425, 425, 1, 0),
+    "userfaultfd": lambda: _refused_call(323, 282, 1),
+    "kernel keyring": lambda: _refused_call(250, 219, 0, -3 & 0xFFFFFFFF, 0),
+    "bpf": lambda: _refused_call(321, 280, 0, 0, 0),
+    "performance counters": lambda: _refused_call(298, 241, 0, 0, -1, -1, 0),
+    "mount": lambda: _refused_call(165, 40, 0, 0, 0, 0, 0),
+    "open files by handle": lambda: _refused_call(304, 265, -100, 0, 0),
     "uncounted memory files": _anonymous_memory_file,
     "other graphics cards": _other_cards,
-    "uncounted shared segments": _shared_segment,
-    "system calls newer than the list": _newer_calls,
+    "uncounted shared segments": lambda: _refused_call(29, 194, 0, 4096, 0o1600),
+    "system calls newer than the list": lambda: _refused_call(999, 999),
     "hide its children's processor time": _hide_children,
     "limit another process": _limit_others,
     "slow down another process": _slow_down_others,
@@ -442,7 +374,7 @@ PROBES: dict[str, Callable[[], None]] = {
     "steer the page cache": _steer_page_cache,
     "lock shared files": _lock_shared_files,
     "identify the machine": _identify_machine,
-    "type into the terminal": _push_terminal_input,
+    "type into the terminal": lambda: _refused_call(16, 29, 0, 0x5412, 0),
     "become root": _become_root,
     "write to the system": _write_system,
     "write kernel settings": _write_kernel_settings,
@@ -453,7 +385,7 @@ PROBES: dict[str, Callable[[], None]] = {
 }
 
 
-def attempt(probe: Callable[[], None]) -> tuple[bool, str]:
+def attempt(probe: Callable[[], object]) -> tuple[bool, str]:
     """Whether the probe was blocked, and by what."""
     try:
         probe()

@@ -26,7 +26,7 @@ from autoresearch.task.guessing import programs_in
 from autoresearch_cli import home
 from autoresearch_cli.agent import models
 from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox
-from autoresearch_cli.catalogue import CommandApp, Json
+from autoresearch_cli.catalogue import Answered, CommandApp, Json
 from autoresearch_cli.rendering.lists import project_run_columns
 from autoresearch_cli.rendering.output import print_json, print_list, say
 
@@ -46,8 +46,7 @@ def init(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder. Left out: this one.")] = "",
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Make it also where a program lies.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Make a project: a folder with an agent that runs at once, a random policy in a corridor.
 
     For a program of your own, such as a train.py, it is: autoresearch task new DIR.
@@ -64,9 +63,7 @@ def init(
     project = installing.make_project(place)
     allow_reaches(project.folder, [own_code(project), *reaches_of(project)], home.paths())
     answer = project_answer(project)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_project(answer)
     say(f"the project is in {project.folder}")
     say(f"→ autoresearch run{f' {folder}' if folder else ''}")

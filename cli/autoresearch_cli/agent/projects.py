@@ -232,24 +232,8 @@ def project_answer(
 
 def run_view(run: LocalRun) -> models.ProjectRun:
     """A run as part of a document."""
-    data = run.data
-    return models.ProjectRun(
-        id=run.id,
-        mode=data.mode,
-        status=data.status,
-        parent=data.parent,
-        started=data.started,
-        seconds=data.seconds,
-        seed=data.seed,
-        metrics=data.metrics,
-        totals=msgspec.to_builtins(data.totals),
-        curve=data.curve,
-        components=sorted(data.components),
-        policy_changed=data.policy_changed,
-        sandbox=data.sandbox,
-        trusted=data.trusted,
-        folder=str(run.folder),
-    )
+    own = {"id": run.id, "folder": str(run.folder), "components": sorted(run.data.components)}
+    return msgspec.convert(msgspec.to_builtins(run.data) | own, models.ProjectRun)
 
 
 def print_project(answer: models.ProjectAnswer) -> None:

@@ -46,7 +46,17 @@ from autoresearch_cli.acts.task_folders import cached_folder, get_task
 from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
-from autoresearch_cli.catalogue import CommandApp, Folder, Json, Reference, Task, Yes, complete_reference, examples
+from autoresearch_cli.catalogue import (
+    Answered,
+    CommandApp,
+    Folder,
+    Json,
+    Reference,
+    Task,
+    Yes,
+    complete_reference,
+    examples,
+)
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
@@ -104,17 +114,14 @@ def run(
         typer.Option("--task", metavar="TASK", help="The task to publish it on. Left out: that of its environment."),
     ] = "",
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Left out: policy, trainer, episodes.")] = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Publish a run of a project. The task of its environment measures what it learned.
 
     Others get the agent, its parameters and what it learned. An environment without a task gets one.
     """
     answer, named = publish_project_run(project_path(file), name, task=task, title=title)
-    if json:
-        print_json(answer)
-    else:
-        say_published(answer, named)
+    yield answer
+    say_published(answer, named)
 
 
 @publish_app.command(
@@ -181,7 +188,7 @@ def component(  # noqa: PLR0913 - one for each thing that can be said
     ("autoresearch publish task . --json | jq -r .digest", "its identity"),
     see="task new, task show, task list, run, work",
 )
-def task(folder: Folder = "", *, json: Json = False) -> None:
+def task(folder: Folder = "") -> Answered:
     """Publish a task for others to work on. `run` and `work` do that, too.
 
     Its rules, its fixed files and its baseline are published.
@@ -190,9 +197,7 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
     status = home.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
-    if json:
-        print_json(status)
-        return
+    yield status
     say(f"the task {status.name} is published: {status.metric}, {status.direction}")
     say(f"→ others have it by: autoresearch task get {status.name}")
 
@@ -252,8 +257,7 @@ def get(
     ] = "",
     *,
     task: Task = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Write a published run as a folder: the project with what it had learned, or a task with the run's program."""
     with open_desk(task) as desk:
         record = desk.log.records.get(desk.record(reference))
@@ -267,9 +271,7 @@ def get(
         answer = GotAnswer(
             folder=str(place), id=format_id(record.id), task=loaded_task.name, value=record.body.value, run=local
         )
-    if json:
-        print_json(answer)
-        return
+    yield answer
     quoted = shlex.quote(folder or place.name)
     if not is_project:
         say(f"{place} is the task {loaded_task.name}, with the program of {name}")
@@ -333,8 +335,7 @@ def yank(
     *,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
     yes: Yes = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Advise against a release of yours. It stays, who pinned it is warned, and no name means it any more."""
     with open_desk() as desk:
         record = releases.own_release(desk.log, release, desk.me)
@@ -342,8 +343,6 @@ def yank(
     if not yes:
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")
     answer = home.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say(f"{answer.name} {answer.version} is yanked: its name alone does not install it any more")
     say(f"→ autoresearch show {short(answer.id)}")

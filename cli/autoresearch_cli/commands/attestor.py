@@ -13,7 +13,7 @@ import typer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Json, examples
+from autoresearch_cli.catalogue import Answered, CommandApp, Json, examples
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
@@ -173,12 +173,10 @@ def attestor() -> None:
     ("autoresearch network attestor log --json | jq .attested", "how often it attested"),
     see="node config, network show",
 )
-def log(*, json: Json = False) -> None:
+def log() -> Answered:
     """Show what this attestor mailed, attested and refused. Addresses are not kept."""
     answer = home.client().ask(Node.attestor)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     from autoresearch_cli.rendering.answers import print_acts
 
     print_acts(answer, now_ms=home.now_ms())
@@ -195,8 +193,7 @@ def withdraw(
     key: Annotated[str, typer.Argument(help="The participant's root key, as `node id show` prints it there.")],
     *,
     reason: Annotated[str, typer.Option(help="The reason, public.")] = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Withdraw what this attestor attested of a participant.
 
     Its mailbox is refused until you allow it again. Records that were published before still count.
@@ -207,11 +204,9 @@ def withdraw(
     answer = home.client().ask(
         Node.withdraw_attestation, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
     )
-    if json:
-        print_json(answer)
-    else:
-        say("withdrawn: it does not count any more, once other nodes have the record")
-        say(f"→ to attest that mailbox again: autoresearch network attestor allow {key}")
+    yield answer
+    say("withdrawn: it does not count any more, once other nodes have the record")
+    say(f"→ to attest that mailbox again: autoresearch network attestor allow {key}")
 
 
 @app.command(
@@ -226,15 +221,11 @@ def withdraw(
 )
 def allow(
     key: Annotated[str, typer.Argument(help="The root key that `network attestor withdraw` was given.")],
-    *,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Allow a mailbox again after `network attestor withdraw`. Its owner has to ask for a new attestation."""
     from autoresearch.ask.people.participants import AllowRequest
     from autoresearch.trust.manifest import parse_key
 
     answer = home.client().ask(Node.allow, AllowRequest(participant=parse_key(key).hex()))
-    if json:
-        print_json(answer)
-    else:
-        say("allowed; the participant has to ask again → there: autoresearch node id attest ADDRESS")
+    yield answer
+    say("allowed; the participant has to ask again → there: autoresearch node id attest ADDRESS")

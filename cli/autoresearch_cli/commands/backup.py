@@ -12,9 +12,9 @@ from autoresearch.paths import typed_path
 from autoresearch.text import counted, size
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
-from autoresearch_cli.catalogue import CommandApp, Json
+from autoresearch_cli.catalogue import Answered, CommandApp
 from autoresearch_cli.models import HomeBackupAnswer
-from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.output import say
 
 app = CommandApp()
 
@@ -26,17 +26,11 @@ app = CommandApp()
     ("autoresearch node backup /mnt/$(date +%F).tar", "one for each day"),
     see="node restore, node id backup, run export",
 )
-def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")],
-    *,
-    json: Json = False,
-) -> None:
+def backup(file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")]) -> Answered:
     """Write all that this node keeps into one file. Your keys are in it: guard it like them."""
     file = typed_path(file)
     files, count = home_backup.back_up(home.paths(), file)
-    if json:
-        print_json(HomeBackupAnswer(file=str(file), files=files, bytes=count))
-        return
+    yield HomeBackupAnswer(file=str(file), files=files, bytes=count)
     say(f"{file} has {counted(files, 'file')}, {size(count)}. Your keys are in it, unencrypted unless they are here")
     say("→ to put it back on a machine without any: autoresearch node restore FILE")
 
@@ -48,9 +42,7 @@ def backup(
     ("autoresearch node restore node.tar && autoresearch node doctor log", "then check all hashes and signatures"),
     see="node backup, node doctor, node id restore",
 )
-def restore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node backup` wrote.")], *, json: Json = False
-) -> None:
+def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node backup` wrote.")]) -> Answered:
     """Make this empty home what it was at a backup. One node only may go on from it: two would fork its history.
 
     A backup is trusted as your own settings are: they can name commands that this machine runs. Restore your own alone.
@@ -59,8 +51,6 @@ def restore(
         raise Refused("The daemon runs.", hint="autoresearch down, then again")
     file = typed_path(file)
     files = home_backup.put_back(home.paths(), file)
-    if json:
-        print_json(HomeBackupAnswer(file=str(file), files=files, bytes=file.stat().st_size))
-        return
+    yield HomeBackupAnswer(file=str(file), files=files, bytes=file.stat().st_size)
     say(f"restored {counted(files, 'file')}. The machine that it came from must not go on as well")
     say("→ autoresearch up; it asks its peers first what this device signed since")

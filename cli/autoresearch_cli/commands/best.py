@@ -18,7 +18,7 @@ from autoresearch.errors import NoTaskYet, NotFound
 from autoresearch.face.columns.runs import effect_columns
 from autoresearch.text import counted, value
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task, complete_task
+from autoresearch_cli.catalogue import Answered, CommandApp, Hidden, Json, Task, complete_task
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
 from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_participant
@@ -38,29 +38,24 @@ def best(
     *,
     task: Task = "",
     code: Annotated[bool, typer.Option("--code", help="Print its program, and nothing else.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """The best program of a task so far: the best confirmed run, and the best provisional and reported ones."""
     if home.is_new() and not task:
         raise NoTaskYet
     answer = home.ask(questions.best, OfTask(task=task or None))
     if not code:
-        _report(answer, json=json, named=bool(task))
+        yield from _report(answer, named=bool(task))
         return
     if answer.task.best is None:
         raise NotFound("nothing is measured yet", hint=home.next_run())
     program = home.ask(questions.source, OneRecord(id=answer.task.best.id))
-    if json:
-        print_json(TextAnswer(id=answer.task.best.id, what="code", text=str(program)))
-    else:
-        with paged():
-            print_exactly(program)
+    yield TextAnswer(id=answer.task.best.id, what="code", text=str(program))
+    with paged():
+        print_exactly(program)
 
 
-def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
-    if json:
-        print_json(answer)
-        return
+def _report(answer: BestAnswer, *, named: bool) -> Answered:
+    yield answer
     print_best(answer, now_ms=home.now_ms())
     programs = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
     for line in explained([program for program in programs if program]):
@@ -165,12 +160,10 @@ def _component_top(task: str, component: str, limit: int, budget: float | None, 
     ("autoresearch task effects --json", "the same for a program"),
     see="top, run lineage, note ask",
 )
-def effects(*, task: Task = "", json: Json = False) -> None:
+def effects(*, task: Task = "") -> Answered:
     """What each setting of a task did to the metric, in pairs of a run and its parent."""
     answer = home.ask(questions.effects, OfTask(task=task or None))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     if not answer.effects:
         say(f"no run on {answer.task} differs from its parent in few settings yet → autoresearch work")
         return
@@ -200,13 +193,10 @@ def credit(
         typer.Option("--task", metavar="NAME", help="Only what was done on this task.", autocompletion=complete_task),
     ] = "",
     hidden: Hidden = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """What participants have done: each fact with the records that show it. There are no points."""
     answer = home.ask(questions.credit, OfTaskAndParticipant(participant=participant, task=task or None, hidden=hidden))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     if participant is not None:
         print_participant(answer)
         check = how_to_check(mark for row in answer.participants for mark in row.marks)

@@ -18,9 +18,9 @@ from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Json, examples
+from autoresearch_cli.catalogue import Answered, CommandApp, examples
 from autoresearch_cli.rendering.lists import setting_columns
-from autoresearch_cli.rendering.output import paged, print_json, print_list, print_text, say
+from autoresearch_cli.rendering.output import paged, print_list, print_text, say
 
 app = CommandApp("Show and change settings.", no_args_is_help=False)
 
@@ -63,13 +63,10 @@ def show(
     origin: Annotated[
         bool, typer.Option("--origin", help="Say where each value comes from, and its variable.")
     ] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """All settings with their values and meanings."""
     answer = current()
-    if json:
-        print_json(answer)
-        return
+    yield answer
     with paged():
         print_list(setting_columns(origin=origin), answer.settings)
 
@@ -81,16 +78,14 @@ def show(
     ("autoresearch node config get work.workers --json", "with origin and meaning"),
     see="node config show, node config set",
 )
-def get(name: Name, *, json: Json = False) -> None:
+def get(name: Name) -> Answered:
     """The value of one setting."""
     answer = current()
     matches = [setting for setting in answer.settings if setting.name == name]
     if not matches:
         raise unknown_setting(name, where="config get")
-    if json:
-        print_json(ConfigAnswer(file=answer.file, settings=matches))
-    else:
-        print_text(matches[0].text)
+    yield ConfigAnswer(file=answer.file, settings=matches)
+    print_text(matches[0].text)
 
 
 @app.command(
@@ -101,19 +96,12 @@ def get(name: Name, *, json: Json = False) -> None:
     context_settings={"ignore_unknown_options": True},  # a value may begin with a dash
     see="node config show, task new",
 )
-def set_value(
-    name: Name,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")],
-    *,
-    json: Json = False,
-) -> None:
+def set_value(name: Name, value: Annotated[str, typer.Argument(metavar="VALUE", help="The new value.")]) -> Answered:
     """Change one setting in the settings file. A running daemon goes by it at once where it can."""
     if name == "work.task" and value:
         value = str(home.existing_folder(value))
     answer = change(name, value)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say(f"{name} = {answer.settings[0].text}")
     if answer.note:
         say(answer.note)
@@ -126,13 +114,11 @@ def set_value(
     ("autoresearch node config path --json", "the same for a program"),
     see="node config show, node paths",
 )
-def path(*, json: Json = False) -> None:
+def path() -> Answered:
     """The path of the settings file, whether it exists or not."""
     file = home.paths().settings
-    if json:
-        print_json(ConfigAnswer(file=str(file), settings=[]))
-    else:
-        print_text(str(file))
+    yield ConfigAnswer(file=str(file), settings=[])
+    print_text(str(file))
 
 
 @app.command(

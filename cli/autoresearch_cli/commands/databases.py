@@ -17,9 +17,9 @@ from autoresearch.log.repair import repair as repair_damaged
 from autoresearch.text import counted, size
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
-from autoresearch_cli.catalogue import CommandApp, Json, JsonLines
+from autoresearch_cli.catalogue import Answered, CommandApp, JsonLines
 from autoresearch_cli.models import CompactAnswer, CompactedFile, RepairAnswer, RepairedFile
-from autoresearch_cli.rendering.output import print_json, print_rows, say
+from autoresearch_cli.rendering.output import print_rows, say
 
 app = CommandApp()
 
@@ -39,7 +39,7 @@ class Database(StrEnum):
     ("autoresearch node repair --json | jq '.files[].lost'", "how many records could not be read"),
     see="node doctor, node restore, network peers",
 )
-def repair(*, json: Json = False) -> None:
+def repair() -> Answered:
     """Make damaged databases anew from what can be read in them. The damaged file is kept under another name.
 
     Records that were lost come back from peers when the daemon runs; so do files when somebody looks at them.
@@ -48,9 +48,7 @@ def repair(*, json: Json = False) -> None:
     manifest = home.manifest()
     done = repair_damaged(home.paths(), manifest.network, manifest.trust)
     files = [RepairedFile(file=str(db.file), rows=db.rows, lost=db.lost, kept_as=str(db.kept_as)) for db in done]
-    if json:
-        print_json(RepairAnswer(files=files))
-        return
+    yield RepairAnswer(files=files)
     for file in files:
         lost = f", at least {counted(file.lost, 'record')} could not" if file.lost else ""
         say(f"{file.file}: {counted(file.rows, 'row')} could be read{lost}; the damaged file is {file.kept_as}")
@@ -126,14 +124,12 @@ def query(
     ("autoresearch node doctor log && autoresearch node compact", "check it first"),
     see="node doctor, node repair, node paths",
 )
-def compact(*, json: Json = False) -> None:
+def compact() -> Answered:
     """Give back to the disk what the databases of this node do not use any more. No record is lost."""
     _refuse_running()
     done = home_backup.compact(home.paths())
     answer = CompactAnswer(files=[CompactedFile(file=str(file), before=old, after=new) for file, old, new in done])
-    if json:
-        print_json(answer)
-        return
+    yield answer
     for file in answer.files:
         say(f"{file.file}: {size(file.before)} → {size(file.after)}")
     if not answer.files:

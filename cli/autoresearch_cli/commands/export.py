@@ -35,7 +35,7 @@ from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
 from autoresearch_cli import home, local_log
-from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task
+from autoresearch_cli.catalogue import Answered, CommandApp, Hidden, Json, Task
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.rendering.output import print_json, say
@@ -264,25 +264,22 @@ def import_rows(
             help="The task folder that a results.tsv belongs to. Left out: the file's own, else the configured one.",
         ),
     ] = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Import a bundle, whose records are checked like those of a peer; or past work as notes, which never rank."""
     path = typed_path(file).absolute()
     if _is_bundle(path):
         if task:
             raise UsageError("a bundle names the tasks of its records itself", hint="leave out --task")
-        _import_bundle(file, path, json=json)
+        yield from _import_bundle(file, path)
         return
     rows = read_rows(_text(path))
     # A results.tsv usually lies in its task's folder.
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
     digest = load_task(home.task_folder(task or beside)).digest
     added = _append([row.note(digest) for row in rows])
-    if json:
-        print_json(ImportAnswer(file=file, added=added, present=len(rows) - added))
-    else:
-        say(f"{counted(added, 'note')} added, {len(rows) - added} were there already")
-        say("→ autoresearch node records --kind note")
+    yield ImportAnswer(file=file, added=added, present=len(rows) - added)
+    say(f"{counted(added, 'note')} added, {len(rows) - added} were there already")
+    say("→ autoresearch node records --kind note")
 
 
 def _is_bundle(path: Path) -> bool:
@@ -293,11 +290,9 @@ def _is_bundle(path: Path) -> bool:
         raise Refused(f"{path} can't be read: {error.strerror}") from error
 
 
-def _import_bundle(name: str, path: Path, *, json: bool) -> None:
+def _import_bundle(name: str, path: Path) -> Answered:
     imported = local_log.take_in(path)
-    if json:
-        print_json(BundleImportAnswer(file=name, **asdict(imported)))
-        return
+    yield BundleImportAnswer(file=name, **asdict(imported))
     say(local_log.summary(imported))
     if imported.early:
         say("→ import it again later: some records are ahead of this clock")

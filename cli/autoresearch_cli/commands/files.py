@@ -16,7 +16,7 @@ import typer
 
 from autoresearch.errors import NotFound
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Json, JsonLines
+from autoresearch_cli.catalogue import Answered, CommandApp, JsonLines
 from autoresearch_cli.models import PathsAnswer
 from autoresearch_cli.rendering import output
 
@@ -99,9 +99,7 @@ def print_readable(line: str) -> None:
 )
 def paths(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Print this one alone: log, socket, keys …")] = "",
-    *,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Where settings, log, keys and log files are. AUTORESEARCH_HOME moves all of them."""
     folders = home.paths()
     answer = PathsAnswer(
@@ -114,9 +112,7 @@ def paths(
         daemon_log=str(folders.daemon_log),
         socket=str(folders.socket),
     )
-    if json:
-        output.print_json(answer)
-        return
+    yield answer
     places = {place: path for place, path in msgspec.structs.asdict(answer).items() if place != "schema"}
     if not name:
         output.print_labelled(list(places.items()))

@@ -14,7 +14,7 @@ from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import HIDDEN_COLUMNS, unhiding
 from autoresearch.text import age, counted, one_line
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Json, complete_reference
+from autoresearch_cli.catalogue import Answered, CommandApp, Json, complete_reference
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 
 app = CommandApp()
@@ -119,21 +119,16 @@ def hidden(
     *,
     of: Annotated[str, typer.Option("--of", metavar="PARTICIPANT", help="What another participant's list has.")] = "",
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=100_000, help="How many.")] = 50,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """What is hidden on this machine, and how many records that are here it hides."""
     if of:
         listing = home.ask(questions.hidden_list, requests.HiddenListOf(participant=of, limit=limit))
-        if json:
-            print_json(listing)
-            return
+        yield listing
         print_list(HIDDEN_COLUMNS, listing.hidden, now_ms=home.now_ms())
         say(f"{counted(listing.total, 'thing')} in note {short(listing.note)} → autoresearch network hide --from {of}")
         return
     answer = home.ask(questions.hidden, requests.HiddenOf(limit=limit))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     with paged():
         print_list(HIDDEN_COLUMNS, answer.hidden, now_ms=home.now_ms())
     if not answer.total:

@@ -14,7 +14,7 @@ from autoresearch.trust import identity as identities
 from autoresearch.trust.keys import KeyPair
 from autoresearch_cli import home
 from autoresearch_cli.acts import joining
-from autoresearch_cli.catalogue import CommandApp, Json, Yes, examples
+from autoresearch_cli.catalogue import Answered, CommandApp, Json, Yes, examples
 from autoresearch_cli.commands import attestor
 from autoresearch_cli.home import loaded, passphrase, unlocked
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
@@ -114,7 +114,7 @@ def name(
     ("autoresearch node id revoke 3f9a", "revoke a device"),
     see="node id add-device, node id revoke, node id renew",
 )
-def devices(*, json: Json = False) -> None:
+def devices() -> Answered:
     """The devices that the root key named."""
     mine = loaded()
     listed = [
@@ -127,9 +127,7 @@ def devices(*, json: Json = False) -> None:
         )
         for device in joining.rows(mine)
     ]
-    if json:
-        print_json(DevicesAnswer(participant=mine.root.public.hex(), devices=listed))
-        return
+    yield DevicesAnswer(participant=mine.root.public.hex(), devices=listed)
     print_list(DEVICE_COLUMNS, listed)
     if not listed:
         say("no device is delegated in this log yet → autoresearch up")
@@ -209,15 +207,11 @@ def merge(
     device: Annotated[
         str, typer.Argument(metavar="DEVICE", help="A device key or its beginning. Left out: this device.")
     ] = "",
-    *,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """End the fork of a device. Its later runs count again. A fork follows when an older copy of a log is restored."""
     mine = loaded()
     answer = joining.merge(unlocked(mine), _device(mine, device) if device else mine.device.public)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     branches = counted(len(answer.heads), "branch", "branches")
     say(f"{branches} of device {answer.device_key[:16]}… merged, up to its record {answer.seq}")
     say(f"{counted(answer.runs, 'run')} may count again; other nodes see it once this node is connected")
@@ -249,18 +243,12 @@ def change_passphrase(
     ("autoresearch node id backup ~/root-backup && ssh-keygen -y -f ~/root-backup", "and check that it opens"),
     see="node id restore, node id passphrase",
 )
-def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")],
-    *,
-    json: Json = False,
-) -> None:
+def backup(file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")]) -> Answered:
     """Write an encrypted copy of the root key. Device keys are not in it: a restored machine gets a new one."""
     mine = unlocked(loaded())
     identities.back_up_root(typed_path(file), _root(mine), passphrase("for the backup", confirm=True))
-    if json:
-        print_json(BackupAnswer(participant=mine.root.public.hex(), file=str(file)))
-    else:
-        say(f"the encrypted root key is in {file}; without the passphrase it is lost")
+    yield BackupAnswer(participant=mine.root.public.hex(), file=str(file))
+    say(f"the encrypted root key is in {file}; without the passphrase it is lost")
 
 
 @app.command(

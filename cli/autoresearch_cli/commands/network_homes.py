@@ -30,11 +30,11 @@ from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
 from autoresearch_cli import home, starting
-from autoresearch_cli.catalogue import CommandApp, Json, Yes, complete_network
+from autoresearch_cli.catalogue import Answered, CommandApp, Yes, complete_network
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
 from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
-from autoresearch_cli.rendering.output import confirm, print_json, print_list, say
+from autoresearch_cli.rendering.output import confirm, print_list, say
 
 # At a time: how often a person sees how far it is.
 RUNS_AT_ONCE = 20
@@ -89,12 +89,10 @@ Name = Annotated[
     ("autoresearch network list && autoresearch network use tea", "look, then switch"),
     see="network use, network join, network bring",
 )
-def show_networks(*, json: Json = False) -> None:
+def show_networks() -> Answered:
     """List the networks of this home. Each has its own log; keys and settings are shared."""
     answer = networks_answer()
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_list(HOME_NETWORK_COLUMNS, answer.networks)
     used = next(network for network in answer.networks if network.in_use)
     status = starting.daemon_status()
@@ -111,15 +109,13 @@ def show_networks(*, json: Json = False) -> None:
     ("autoresearch network use commons", "back to the network without a manifest"),
     see="network list, network bring, node finish",
 )
-def use(name: Name, *, json: Json = False) -> None:
+def use(name: Name) -> Answered:
     """Use another network of this home. A running daemon begins again in it; both logs stay as they are."""
     network = network_to_use(home.paths(), name)
     if not network.in_use:
         use_network(network.paths)
     sentences = follow(network)
-    if json:
-        print_json(networks_answer())
-        return
+    yield networks_answer()
     say(f"{network.name} is {'already' if network.in_use else 'now'} the network in use")
     for sentence in sentences:
         say(sentence)
@@ -144,8 +140,7 @@ def bring_runs(
     ],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List them and publish nothing.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Publish your finished runs of another network in the one in use, with the values that you reported.
 
     They are signed anew and verified there like any others. Each comes with its task, program, log and checkpoint, as
@@ -156,18 +151,14 @@ def bring_runs(
         raise Refused(f"{network.name} is the network in use: its runs are here", hint="autoresearch network list")
     if dry_run:
         runs = still_to_bring(network)
-        if json:
-            print_json(BroughtRunsAnswer(network=home.manifest().network.name, origin=network.name, runs=runs))
-            return
+        yield BroughtRunsAnswer(network=home.manifest().network.name, origin=network.name, runs=runs)
         print_list(BROUGHT_COLUMNS, runs)
         say(f"{counted(len(runs), 'run')} to bring from {network.name}")
         if runs:
             say(f"→ autoresearch network bring {network.name}")
         return
     answer = bring_from(network)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say("→ autoresearch node records --kind run")
 
 
@@ -182,8 +173,7 @@ def forget(
     name: Name,
     *,
     yes: Yes = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Remove a network's log and files from this machine, never a key. What nobody else has of it is lost."""
     network = find_home_network(home.paths(), name)
     status = starting.daemon_status()
@@ -193,9 +183,7 @@ def forget(
         held = contents_of(network)
         confirm(f"Remove the {counted(held.records, 'record')} of {network.name} and their files for good?")
     forget_network(network)
-    if json:
-        print_json(networks_answer())
-        return
+    yield networks_answer()
     say(f"{network.name} is forgotten: its log and files are gone, your keys are not")
     say("→ autoresearch network list")
 

@@ -23,7 +23,7 @@ from autoresearch.words import Part, WorkState
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import units
 from autoresearch_cli.acts.home_backup import remove_all
-from autoresearch_cli.catalogue import CommandApp, Json, Workers, Yes
+from autoresearch_cli.catalogue import Answered, CommandApp, Json, Workers, Yes
 from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, UpAnswer, VersionAnswer
 from autoresearch_cli.rendering import output
 from autoresearch_cli.rendering.status import next_step, works_alone
@@ -173,21 +173,17 @@ def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:
     ("autoresearch down --json", "the same for a program"),
     see="up, node pause, node finish",
 )
-def down(*, json: Json = False) -> None:
+def down() -> Answered:
     """Stop the daemon. The work that you asked for goes on at its next start."""
     begin = time.monotonic()
     try:
         starting.stop()
     except DaemonNotRunning:
-        if json:
-            output.print_json(DownAnswer(state="was_not_running"))
-        else:
-            output.say("the daemon was not running")
+        yield DownAnswer(state="was_not_running")
+        output.say("the daemon was not running")
         return
-    if json:
-        output.print_json(DownAnswer(state="stopped", waited_ms=int((time.monotonic() - begin) * 1000)))
-    else:
-        output.say("the daemon has stopped")
+    yield DownAnswer(state="stopped", waited_ms=int((time.monotonic() - begin) * 1000))
+    output.say("the daemon has stopped")
 
 
 @app.command(
@@ -204,8 +200,7 @@ def install(
     *,
     system: Annotated[bool, typer.Option("--system", help="For the whole machine, at boot; needs root.")] = False,
     only_print: Annotated[bool, typer.Option("--print", help="Print the unit; write and start nothing.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Start the daemon with this machine, as a unit of systemd or an agent of launchd, and now.
 
     It goes on with what it was asked for. A daemon that hangs or fails is started again. `autoresearch down` stops it
@@ -224,9 +219,7 @@ def install(
     status = starting.daemon_status()
     sandbox = status.sandbox_name if status else ""
     answer = InstallAnswer(path=str(unit.path), installed=True, ready=health.status == starting.READY, sandbox=sandbox)
-    if json:
-        output.print_json(answer)
-        return
+    yield answer
     output.say(f"wrote {unit.path}; the daemon runs")
     if not answer.ready:
         output.say(f"it is not ready to work: {health.reason}")
@@ -251,22 +244,19 @@ def uninstall(
         bool, typer.Option("--everything", help="Remove settings, log, files and caches of this node too; no key.")
     ] = False,
     yes: Yes = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Take the service away that `node install` made. Keys, log and settings stay, but for --everything."""
     unit = units.unit_here(home.environment(), system=system)
     if everything:
-        _remove_everything(unit, yes=yes, json=json)
+        yield from _remove_everything(unit, yes=yes)
         return
     units.uninstall(unit)
-    if json:
-        output.print_json(InstallAnswer(path=str(unit.path), installed=False))
-    else:
-        output.say(f"removed {unit.path}; the daemon has stopped")
-        output.say("→ keys, log and settings stay where `autoresearch node paths` says")
+    yield InstallAnswer(path=str(unit.path), installed=False)
+    output.say(f"removed {unit.path}; the daemon has stopped")
+    output.say("→ keys, log and settings stay where `autoresearch node paths` says")
 
 
-def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
+def _remove_everything(unit: units.Unit, *, yes: bool) -> Answered:
     paths = home.paths()
     if not yes:
         output.say("runs that no peer has are lost; autoresearch node backup FILE keeps all")
@@ -276,9 +266,7 @@ def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
     with suppress(DaemonNotRunning):
         starting.stop()
     remove_all(paths)
-    if json:
-        output.print_json(InstallAnswer(path=str(unit.path), installed=False))
-        return
+    yield InstallAnswer(path=str(unit.path), installed=False)
     output.say("the node is gone from this machine")
     if paths.keys.exists():
         output.say(f"→ your keys stay in {paths.keys}: who has them is you; delete that folder yourself")
@@ -292,10 +280,8 @@ def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
     see="network peers, node doctor",
 )
 def version(
-    *,
-    check: Annotated[bool, typer.Option("--check", help="Compare with what connected peers say they have.")] = False,
-    json: Json = False,
-) -> None:
+    *, check: Annotated[bool, typer.Option("--check", help="Compare with what connected peers say they have.")] = False
+) -> Answered:
     """Show the version. Nothing updates itself: the version of a run is part of what others compare."""
     agents = [peer.agent for peer in home.client().ask(Node.peers).peers if peer.connected] if check else []
     peers = Counter(agent.partition("/")[2] for agent in agents if agent.startswith("autoresearch/"))
@@ -308,9 +294,7 @@ def version(
         newest=str(newest) if is_newer else "",
         peers=dict(peers),
     )
-    if json:
-        output.print_json(answer)
-        return
+    yield answer
     output.print_labelled([("version", answer.version), ("python", answer.python), ("platform", answer.platform)])
     if not check:
         return

@@ -26,10 +26,10 @@ from autoresearch.record.encoding import format_id
 from autoresearch.task.release import TYPES
 from autoresearch.text import one_line
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task, complete_reference
+from autoresearch_cli.catalogue import Answered, CommandApp, Hidden, Task, complete_reference
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.answers import print_found
-from autoresearch_cli.rendering.output import is_rich, paged, print_json, print_list, print_text, say, say_hidden
+from autoresearch_cli.rendering.output import is_rich, paged, print_list, print_text, say, say_hidden
 
 app = CommandApp()
 
@@ -57,8 +57,7 @@ def note(
         Literal["insight", "hypothesis"], typer.Option("--topic", help="Found out, or supposed.")
     ] = "insight",
     task: Task = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Publish a note, with the runs that are its evidence. Everybody who works on the task reads it, and models do."""
     runs, text = ([], first) if second is None else ([first], second)
     if second is None and len(first.split()) == 1:
@@ -69,9 +68,7 @@ def note(
         request = NoteRequest(text=text, evidence=ids, topic=topic, task=named)
         note_on(desk.log, request, author=desk.me, archived=desk.archived())
     answer = home.ask(publishing.note, request)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     about = f" on {', '.join(map(short, ids))}" if ids else f" on the task {answer.note.task}"
     say(f"{short(answer.note.id)} is published: {topic}{about}")
     say("→ autoresearch note list")
@@ -92,14 +89,11 @@ def notes(
     task: Task = "",
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=10_000, help="How many.")] = 20,
     hidden: Hidden = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """The notes on a task, newest first, or those that fit your words best: insights, hypotheses, imported work."""
     words = " ".join(query or [])
     answer = home.ask(questions.notes, NotesOf(task=task or None, query=words, limit=limit, hidden=hidden))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     with paged():
         print_list(NOTE_COLUMNS, answer.notes, now_ms=home.now_ms())
     say_hidden(answer.hidden, "note")
@@ -124,8 +118,7 @@ def ask(
     *,
     no_model: Annotated[bool, typer.Option("--no-model", help="Ask no language model, though one is set up.")] = False,
     task: Task = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """What the log says to a question: values tried of the parameters that it names, notes, runs and failures.
 
     Where a language model is set up (llm.model), the running daemon has it put that into sentences that cite records.
@@ -136,9 +129,7 @@ def ask(
         answer = ask_answer(desk.log, desk.blobs, published, question, now_ms=home.now_ms(), me=desk.me)
     if not no_model and home.settings().llm.model:
         answer = _in_sentences(answer, published.digest)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     with paged():
         print_found(answer)
     if answer.reason:
@@ -174,8 +165,7 @@ def search(
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="How many of each kind.")] = 10,
     hidden: Hidden = False,
     task: Task = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Find runs, settings, participants, notes, components and commands. Works without a daemon.
 
     Without words it shows the newest of each kind.
@@ -185,9 +175,7 @@ def search(
         query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=task or None, hidden=hidden
     )
     answer = home.ask(questions.search, question)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     ships = shipped_offers(query, of_type) if kind in (None, "component") else []
     lists = [hits for hits in search_lists(answer) if hits.rows]
     if ships:

@@ -25,11 +25,11 @@ from autoresearch.task.loading import load_task
 from autoresearch.text import clock, counted, parse_duration, value
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
-from autoresearch_cli.catalogue import CommandApp, Folder, Json, complete_reference
+from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Json, complete_reference
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
-from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.output import say
 from autoresearch_cli.rendering.status import queued_line
 
 # How often is looked whether other nodes have run their part of an experiment.
@@ -57,17 +57,14 @@ def next_program(
             autocompletion=complete_reference,
         ),
     ] = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
     if not (folder or home.settings().work.task):  # the task that ships is no folder to work in
         raise UsageError(
             "name the task folder: autoresearch run checkout DIR", hint="autoresearch task get TASK DIR makes one"
         )
     answer, lines = bring(home.task_folder(folder), run)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     files = " and ".join(answer.edit)
     named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
     measured = "" if answer.value is None else f": {value(answer.value)}"
@@ -97,14 +94,11 @@ def propose(
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds.")] = 1,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
     proposal = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
     answer = home.client().ask(Node.propose, proposal)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")
     _print_queue(answer.queue)
@@ -144,12 +138,10 @@ def wait(
     ("autoresearch run cancel proposal-3 --json", "and what waits still, for a program"),
     see="run propose, run wait, node pause",
 )
-def cancel(name: Name, *, json: Json = False) -> None:
+def cancel(name: Name) -> Answered:
     """Take a proposed run out of the queue, or stop it where it has begun."""
     left = home.client().ask(Node.drop_proposal, DropRequest(name=name))
-    if json:
-        print_json(left)
-        return
+    yield left
     say(f"{name} is cancelled")
     _print_queue(left.queue)
 
@@ -178,8 +170,7 @@ def vary_settings(
     parent: Parent = "",
     show: Annotated[bool, typer.Option("--show", help="Only say what is known of it.")] = False,
     wait_for_all: Annotated[bool, typer.Option("--wait", help="Wait until all runs have ended.")] = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Run a program with every combination of some values, and say what each value did and which depend on each other.
 
     Again, it goes on: what was run, waits or runs now is not run twice. Nodes that are asked for the same divide it.
@@ -196,9 +187,7 @@ def vary_settings(
         while (latest := vary(idea, grid, seeds, None)).elsewhere:
             time.sleep(_LOOK_SECONDS)
         answer = msgspec.structs.replace(latest, proposed=answer.proposed)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_experiment(answer, list(grid), idea.task.metric.name)
     if answer.proposed:
         names = answer.proposed[:1] + (["to", answer.proposed[-1]] if len(answer.proposed) > 1 else [])
@@ -224,8 +213,7 @@ def suggest_changes(
         list[str] | None,
         typer.Option("--set", metavar="NAME=V", help="A setting of the best program; repeatable: all of them at once."),
     ] = None,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Say what the search would try next, and what it expects of it. Nothing is run, and nothing is claimed."""
     grid = read_values(values or [])
     if several := next((name for name, choices in grid.items() if len(choices) > 1), ""):
@@ -234,9 +222,7 @@ def suggest_changes(
     with open_desk() as desk:
         settings = {name: only for name, (only,) in grid.items()}
         answer = suggest(desk.log, desk.blobs, task, count, settings, me=desk.me, now_ms=home.now_ms())
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_suggestions(answer, task.metric.name)
 
 
@@ -262,8 +248,7 @@ def claim(
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     minutes: Annotated[int, typer.Option("--minutes", min=1, max=1440, help="How long it holds.")] = MINUTES,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Tell the network that you try a program, so that nobody else runs it meanwhile. `run` claims by itself."""
     proposal = request(idea_of(program, task, parent, hypothesis))
     claimed = ClaimRequest(
@@ -274,8 +259,6 @@ def claim(
         minutes=minutes,
     )
     answer = home.client().ask(Node.claim, claimed)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say(f"claimed “{answer.claim.title}” until {clock(answer.claim.until_ms)}")
     say("→ autoresearch run, autoresearch run claims")

@@ -31,7 +31,7 @@ from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.boards import row_words
-from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say, say_hidden
+from autoresearch_cli.rendering.output import confirm, paged, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
 
 app = catalogue.CommandApp()
@@ -174,8 +174,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     page: Annotated[int, typer.Option("--page", min=1, max=10**6, help="Which page.")] = 1,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=requests.MAXIMUM_ROWS, help="Runs a page.")] = 20,
     hidden: catalogue.Hidden = False,
-    json: catalogue.Json = False,
-) -> None:
+) -> catalogue.Answered:
     """The runs of a task as a table: reported and verified value, gain against the parent, state, what was changed."""
     request = requests.RunsOf(
         task=task or None,
@@ -193,9 +192,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     answer = home.ask(questions.runs, request)
     if page > answer.pages:
         raise UsageError(f"there is no page {page}", hint=f"the last one is --page {answer.pages}")
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
         print_list(RUN_COLUMNS, answer.runs, now_ms=home.now_ms())
@@ -218,9 +215,9 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     ("autoresearch node records --starred", "all that you starred"),
     see="run unstar, node records, note add",
 )
-def star(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
+def star(reference: catalogue.Reference, *, task: catalogue.Task = "") -> catalogue.Answered:
     """Star a run or another record, to find it again. Only this machine knows; `node records` and `show` say so."""
-    _choose(reference, task, starred=True, json=json)
+    yield from _choose(reference, task, starred=True)
 
 
 @app.command(
@@ -230,17 +227,15 @@ def star(reference: catalogue.Reference, *, task: catalogue.Task = "", json: cat
     ("autoresearch node records --starred", "what is left"),
     see="run star, node records",
 )
-def unstar(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
+def unstar(reference: catalogue.Reference, *, task: catalogue.Task = "") -> catalogue.Answered:
     """Take the star of a record away."""
-    _choose(reference, task, starred=False, json=json)
+    yield from _choose(reference, task, starred=False)
 
 
-def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
+def _choose(reference: str, task: str, *, starred: bool) -> catalogue.Answered:
     identified = home.ask(questions.record, requests.OneRecord(id=reference, task=task or None)).record.id
     answer = home.ask(questions.star, requests.StarRequest(id=identified, starred=starred))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     state = "starred" if starred else "not starred"
     say(f"{short(answer.id)} is {state}{' now' if answer.changed else ' already'}")
     say("→ autoresearch node records --starred")
@@ -258,17 +253,14 @@ def believe(
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Believe it no longer.")] = False,
     task: catalogue.Task = "",
-    json: catalogue.Json = False,
-) -> None:
+) -> catalogue.Answered:
     """Believe a number that its program printed itself: the run may be the best and a parent. Only on this machine.
 
     Runs that measure in the same way, and values as good, are believed with it. Look at `diff ID` before.
     """
     identified = home.ask(questions.record, requests.OneRecord(id=reference, task=task or None)).record.id
     answer = home.ask(publishing.believe, requests.BelieveRequest(id=identified, believed=not undo))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     belief = "no longer believed" if undo else "believed"
     say(f"{short(answer.id)} is {belief}{'' if answer.changed else ', as before'}; its state is: {answer.state}")
     if answer.others:
@@ -284,12 +276,10 @@ def believe(
     ("autoresearch run claims --json", "the same for a program"),
     see="note list, note ask, run propose, node records --claims",
 )
-def claims(*, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
+def claims(*, task: catalogue.Task = "") -> catalogue.Answered:
     """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
     answer = home.ask(questions.claims, requests.OfTask(task=task or None))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     if not answer.claims:
         say(f"nothing is being tried on {answer.task} now → {home.next_run()}")
         return
@@ -312,8 +302,7 @@ def withdraw(
     task: catalogue.Task = "",
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
     yes: catalogue.Yes = False,
-    json: catalogue.Json = False,
-) -> None:
+) -> catalogue.Answered:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
     with open_desk() as desk:
         meant = format_id(desk.record(reference, task)) if task else reference
@@ -322,8 +311,6 @@ def withdraw(
     if not yes:
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
     answer = home.ask(publishing.withdraw, requests.WithdrawRecordRequest(record=view.id, reason=reason))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say(f"{short(answer.id)} is withdrawn: it stays in the log and does not rank")
     say(f"→ autoresearch show {short(answer.id)}")

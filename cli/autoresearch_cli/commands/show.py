@@ -226,14 +226,11 @@ def diff(
     ] = "",
     *,
     task: catalogue.Task = "",
-    json: catalogue.Json = False,
-) -> None:
+) -> catalogue.Answered:
     """The change of the program between two runs, with their values and the constants that differ."""
     old, new = (reference, other) if other else (None, reference)
     answer = home.ask(questions.diff, Difference(old=old, new=new, task=task or None))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     with paged():
         print_diff(answer)
     if not answer.diff:
@@ -249,12 +246,10 @@ def diff(
     ("autoresearch run lineage @ --json", "the same for a program"),
     see="diff, show, top",
 )
-def lineage(reference: catalogue.Reference, *, task: catalogue.Task = "", json: catalogue.Json = False) -> None:
+def lineage(reference: catalogue.Reference, *, task: catalogue.Task = "") -> catalogue.Answered:
     """The steps from the baseline to a run, each with what it gained."""
     answer = home.ask(questions.lineage, OneRecord(id=reference, task=task or None))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_list(LINEAGE_COLUMNS, answer.steps)
     say("→ autoresearch diff ID shows one step")
 
@@ -291,8 +286,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
         list[str] | None,
         typer.Option("--where", metavar="CONDITION", help="Only runs with value<1.1, status=crashed, title~warm-up."),
     ] = None,
-    json: catalogue.Json = False,
-) -> None:
+) -> catalogue.Answered:
     """The newest records of the log, from all nodes."""
     if kind and kind not in KINDS:
         raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
@@ -310,9 +304,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
         hidden=hidden,
     )
     answer = home.ask(questions.records, request)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     with paged():
         print_list(RECORD_COLUMNS, answer.records, now_ms=home.now_ms())
     say_hidden(answer.hidden, "record")

@@ -36,7 +36,7 @@ from autoresearch_cli import home
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, new_task_context
 from autoresearch_cli.acts.task_folders import get_task, named_folder
-from autoresearch_cli.catalogue import CommandApp, Folder, Hidden, Json, complete_archived, complete_task
+from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Hidden, Json, complete_archived, complete_task
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say, say_hidden
 
@@ -204,15 +204,11 @@ def show(
             autocompletion=complete_task,
         ),
     ] = "",
-    *,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
     task = load_task(named_folder(folder) if folder else home.task_folder(""))
     answer = describe(task)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_labelled(_lines(answer, task))
     try:
         ceiling().check(task)
@@ -231,12 +227,10 @@ def show(
     ("autoresearch task pin . --json | jq -r .digest", "its identity"),
     see="task new, run, run propose",
 )
-def pin(folder: Folder = "", *, json: Json = False) -> None:
+def pin(folder: Folder = "") -> Answered:
     """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task."""
     answer = describe(pin_baseline(home.task_folder(folder)))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     files = " and ".join(answer.edit)
     say(f"{answer.folder}/task.toml pins the {files} there as its baseline")
     say(f"→ edit {files}, then: autoresearch run {folder}".rstrip())
@@ -253,8 +247,7 @@ def list_tasks(
     *,
     all_tasks: Annotated[bool, typer.Option("--all", help="The archived ones too.")] = False,
     hidden: Hidden = False,
-    json: Json = False,
-) -> None:
+) -> Answered:
     """The tasks that are published on this network, and the best value of each; not those that you archived."""
     from autoresearch.ask import questions
     from autoresearch.ask.requests import TasksOf
@@ -262,9 +255,7 @@ def list_tasks(
 
     answer = home.ask(questions.tasks, TasksOf(archived=all_tasks, hidden=hidden))
     archived = not all_tasks and bool(chosen(home.paths().home_local, Choice.ARCHIVED))
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_list(TASK_COLUMNS, answer.tasks)
     say_hidden(answer.hidden, "task")
     if answer.tasks or not archived:
@@ -308,15 +299,12 @@ def get(
     run: Annotated[
         str, typer.Option("--run", metavar="ID", help="Begin with the program of this run, @ for the best one.")
     ] = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """Write a task as a folder to work in: task.toml, the fixed files, and the program, which is yours to change."""
     place, start = get_task(name, folder, run)
     task = load_task(place)
     answer, left = describe(task), _for_agents(task)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     say(f"{place} is the task {answer.name}{start}")
     _say_all(left)
     files = " and ".join(str(place / name) for name in answer.edit)

@@ -24,7 +24,7 @@ from autoresearch.trust.invite import Invitation, Invitations
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import Counts
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Json, examples
+from autoresearch_cli.catalogue import Answered, CommandApp, Json, examples
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer
 from autoresearch_cli.rendering.answers import voter_lines
@@ -148,13 +148,10 @@ def admit(
     who: Annotated[str, typer.Argument(metavar="WHO", help="As in `network dismiss`. Left out: lists them.")] = "",
     *,
     reason: Why = "",
-    json: Json = False,
-) -> None:
+) -> Answered:
     """As a founder, have a participant count for everybody in the network. Without WHO: who does not count yet."""
     answer = decide(who, admits=True, reason=reason) if who else voters()
-    if json:
-        print_json(answer)
-        return
+    yield answer
     if who:
         print_labelled(voter_lines(answer.voters, answer.note, answer.way, home.now_ms()))
         say("→ autoresearch network show")
@@ -175,14 +172,12 @@ def admit(
     ("autoresearch network admit ann", "the reverse"),
     see="network admit, network invites, network peers block",
 )
-def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
+def dismiss(who: Who, *, reason: Why = "") -> Answered:
     """As a founder, stop counting a participant that a founder admitted. Its verifications count no longer."""
     before = voter_named(who)
     answer = decide(who, admits=False, reason=reason)
     has_ended = end_invite_of(before)
-    if json:
-        print_json(answer)
-        return
+    yield answer
     print_labelled(voter_lines(answer.voters, answer.note, answer.way, home.now_ms()))
     after = [voter for voter in answer.voters if before and voter.participant.key == before.participant.key]
     for voter in after:
@@ -203,13 +198,11 @@ def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
     ("autoresearch network invite --revoke 3fa9", "end one"),
     see="network invite, network dismiss, network show",
 )
-def invites(*, json: Json = False) -> None:
+def invites() -> Answered:
     """List the invites of this machine that admit or did: until when, and how many they admitted."""
     manifest = home.manifest()
     rows = invitation_rows(invitations(manifest.network).all())
-    if json:
-        print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
-        return
+    yield InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows)
     print_list(INVITATION_COLUMNS, rows, now_ms=home.now_ms())
     say("→ autoresearch network invite --revoke TOKEN ends one" if rows else "→ autoresearch network invite makes one")
 
@@ -264,9 +257,9 @@ def add(
     ("autoresearch network peers block 12D3KooW… --json", "the same for a program"),
     see="network peers, node doctor network",
 )
-def block(peer: PeerId, *, json: Json = False) -> None:
+def block(peer: PeerId) -> Answered:
     """Refuse a peer from now on. Its connection is closed, and nothing is accepted from it."""
-    _block(peer, blocked=True, json=json)
+    yield from _block(peer, blocked=True)
 
 
 @peers_app.command(
@@ -276,18 +269,16 @@ def block(peer: PeerId, *, json: Json = False) -> None:
     ("autoresearch network peers unblock 12D3KooW… --json", "the same for a program"),
     see="network peers, network peers block",
 )
-def unblock(peer: PeerId, *, json: Json = False) -> None:
+def unblock(peer: PeerId) -> Answered:
     """Refuse a peer no longer."""
-    _block(peer, blocked=False, json=json)
+    yield from _block(peer, blocked=False)
 
 
-def _block(peer: str, *, blocked: bool, json: bool) -> None:
+def _block(peer: str, *, blocked: bool) -> Answered:
     answer = home.client().ask(Node.block, BlockRequest(peer=peer, blocked=blocked))
-    if json:
-        print_json(answer)
-    else:
-        say(f"{peer} is {'blocked' if blocked else 'no longer blocked'}")
-        say("→ autoresearch network peers")
+    yield answer
+    say(f"{peer} is {'blocked' if blocked else 'no longer blocked'}")
+    say("→ autoresearch network peers")
 
 
 def _report(answer: PeersAnswer, *, json: bool) -> None:

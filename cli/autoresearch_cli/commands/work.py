@@ -264,10 +264,10 @@ def say_default(folder: str) -> None:
     ("autoresearch node pause --for 1h30m --json", "the same for a program"),
     see="node resume, node finish, work, down",
 )
-def pause(*, how_long: catalogue.For = None, json: catalogue.Json = False) -> None:
+def pause(*, how_long: catalogue.For = None) -> catalogue.Answered:
     """Stop the run in progress and start no other, for a while or until `autoresearch node resume`."""
     until_ms = home.now_ms() + parse_duration(how_long) if how_long is not None else None
-    _report(home.client().ask(Node.pause, PauseRequest(until_ms=until_ms)), json=json)
+    yield from _report(home.client().ask(Node.pause, PauseRequest(until_ms=until_ms)))
 
 
 @app.command(
@@ -277,9 +277,9 @@ def pause(*, how_long: catalogue.For = None, json: catalogue.Json = False) -> No
     ("autoresearch node resume --json", "the same for a program"),
     see="node pause, work, status",
 )
-def resume(*, json: catalogue.Json = False) -> None:
+def resume() -> catalogue.Answered:
     """End a pause. The work that you asked for goes on."""
-    _report(home.client().ask(Node.resume), json=json)
+    yield from _report(home.client().ask(Node.resume))
 
 
 @app.command(
@@ -289,16 +289,14 @@ def resume(*, json: catalogue.Json = False) -> None:
     ("autoresearch node finish --json", "the same for a program"),
     see="node pause, work, down",
 )
-def finish(*, json: catalogue.Json = False) -> None:
+def finish() -> catalogue.Answered:
     """Let the run in progress end and be published, then stop working."""
-    _report(home.client().ask(Node.finish), json=json)
+    yield from _report(home.client().ask(Node.finish))
 
 
-def _report(status: StatusAnswer, *, json: bool) -> None:
-    if json:
-        print_json(status)
-    else:
-        say(state_sentence(status, home.now_ms()))
+def _report(status: StatusAnswer) -> catalogue.Answered:
+    yield status
+    say(state_sentence(status, home.now_ms()))
 
 
 # What people call the size of a task that has no letter in its name.

@@ -111,6 +111,7 @@ class Ingesting(Protocol):
         """Until those that were given before are there. Raises AutoresearchError when nothing can be written."""
 
 
+@dataclass(eq=False)
 class Sessions:
     """Drives sessions over streams. ``index`` gives the keys that are offered now, ``raw`` the records for their ids.
 
@@ -121,26 +122,16 @@ class Sessions:
     ``me`` is this host's peer id: when both sides call at once, the call of the smaller one counts.
     """
 
-    def __init__(
-        self,
-        log: Log,
-        index: Callable[[], KeyIndex],
-        raw: Callable[[Sequence[bytes]], Pairs],
-        ingester: Ingesting,
-        *,
-        refused: Callable[[str], Collection[bytes]],
-        on_finished: Callable[[str, SyncFinished], None],
-        open_stream: Callable[[str], Awaitable[SyncStream]],
-        me: Callable[[], str],
-    ) -> None:
-        self._log = log
-        self._index = index
-        self._raw = raw
-        self._ingester = ingester
-        self._refused = refused
-        self._on_finished = on_finished
-        self._open_stream = open_stream
-        self._me = me
+    log: Log
+    index: Callable[[], KeyIndex]
+    raw: Callable[[Sequence[bytes]], Pairs]
+    ingester: Ingesting
+    refused: Callable[[str], Collection[bytes]]
+    on_finished: Callable[[str, SyncFinished], None]
+    open_stream: Callable[[str], Awaitable[SyncStream]]
+    me: Callable[[], str]
+
+    def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(SESSIONS_MAX)
         self._turn = asyncio.Lock()
         self._opened: dict[str, _Opened] = {}
@@ -156,8 +147,8 @@ class Sessions:
                 return
             self._opened[peer] = _Opened(began=asyncio.get_running_loop().time())
             try:
-                async with await self._open_stream(peer) as stream:
-                    await self._drive(stream, Opener(self._log.network, self._index(), nonce()))
+                async with await self.open_stream(peer) as stream:
+                    await self._drive(stream, Opener(self.log.network, self.index(), nonce()))
             finally:
                 del self._opened[peer]
 
@@ -169,15 +160,15 @@ class Sessions:
         self._answered.add(stream.peer)
         try:
             async with self._slots:
-                unwanted = self._refused(stream.peer)
-                await self._drive(stream, Leader(self._log.network, self._index(), nonce(), unwanted=unwanted))
+                unwanted = self.refused(stream.peer)
+                await self._drive(stream, Leader(self.log.network, self.index(), nonce(), unwanted=unwanted))
         finally:
             self._answered.discard(stream.peer)
 
     def _reason_against(self, peer: str) -> str:
         if self._slots.locked():
             return "too many sessions at a time"
-        if peer in self._answered or (peer in self._opened and self._me() < peer):
+        if peer in self._answered or (peer in self._opened and self.me() < peer):
             return "a session with this peer is under way"
         since = asyncio.get_running_loop().time() - TURN_SECONDS
         if any(mine.began > since and mine.received > CATCHING_UP_RECORDS for mine in self._opened.values()):
@@ -219,14 +210,14 @@ class Sessions:
                 case Send(data):
                     await stream.send(data)
                 case Fetch(ids):
-                    waiting.append(iter(session.supply(self._raw(ids))))
+                    waiting.append(iter(session.supply(self.raw(ids))))
                 case Store(records):
                     if stream.peer in self._opened:
                         self._opened[stream.peer].received += len(records)
-                    await self._ingester.gather(records, stream.peer)
+                    await self.ingester.gather(records, stream.peer)
                 case SyncFinished() as finished:
-                    await self._ingester.settle()
-                    self._on_finished(stream.peer, finished)
+                    await self.ingester.settle()
+                    self.on_finished(stream.peer, finished)
                     logger.info("synchronised", peer=stream.peer, sent=finished.sent, received=finished.received)
                 case Violation(sentence):
                     raise AutoresearchError(f"the peer broke the protocol: {sentence}")

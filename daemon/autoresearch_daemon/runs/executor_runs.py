@@ -43,6 +43,7 @@ class ExecutorRun:
     asked_s: float | None = None
 
 
+@dataclass(eq=False)
 class ExecutorRuns:
     """Between the node and executors. A run's place has the name of its assignment.
 
@@ -51,18 +52,12 @@ class ExecutorRuns:
     executor.
     """
 
-    def __init__(
-        self,
-        make: Callable[[str], Executor],
-        *,
-        take: Callable[[Located | protocol.Progress], None],
-        ended: Callable[[str, Path], Awaitable[None]],
-        look_seconds: float = LOOK_SECONDS,
-    ) -> None:
-        self._make = make
-        self._take = take
-        self._ended = ended
-        self._look_seconds = look_seconds
+    make: Callable[[str], Executor]
+    take: Callable[[Located | protocol.Progress], None]
+    ended: Callable[[str, Path], Awaitable[None]]
+    look_seconds: float = LOOK_SECONDS
+
+    def __post_init__(self) -> None:
         self.levels: dict[str, int] = {}
         self._executors: dict[str, Executor] = {}
         self._carried: dict[str, ExecutorRun] = {}
@@ -74,7 +69,7 @@ class ExecutorRuns:
     def executor(self, name: str) -> Executor:
         """The executor of a name. Raises UsageError where the settings for it are wrong, as ``executor_of`` else."""
         if name not in self._executors:
-            self._executors[name] = self._make(name)
+            self._executors[name] = self.make(name)
         return self._executors[name]
 
     def carry(self, place: str, folder: Path, executor: str, *, is_started: bool = False) -> None:
@@ -107,7 +102,7 @@ class ExecutorRuns:
     async def _keep_once(self) -> None:
         if self._carried:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), self._look_seconds)
+                await asyncio.wait_for(self._news.wait(), self.look_seconds)
         else:
             await self._news.wait()
         self._news.clear()
@@ -153,7 +148,7 @@ class ExecutorRuns:
                 await asyncio.to_thread(self.executor(carried.executor).cancel, carried.folder)
                 carried.asked_s = now
         except TimedOut as error:
-            self._take(Located(place, f"{carried.executor}: {error}", Why.QUEUED))
+            self.take(Located(place, f"{carried.executor}: {error}", Why.QUEUED))
             return False
         except AutoresearchError as error:
             fault = RunReply(run=carried.folder.name, fault=fault_of(error))
@@ -164,14 +159,14 @@ class ExecutorRuns:
     async def _act(self, place: str, folder: Path, seen: Seen) -> None:
         carried = self._carried[place]
         if seen.progress is not None:
-            self._take(protocol.Progress.of(place, seen.progress))
+            self.take(protocol.Progress.of(place, seen.progress))
         if seen.state == "ended":
             await self._bring(place, folder)
         elif seen.state == "lost":
             await self._close(place, folder, abandoned(seen.sentence))
         elif seen.state != "unknown":
             why = Why.RUNNING if seen.state == "running" else Why.QUEUED
-            self._take(Located(place, f"{self.executor(carried.executor).noun} {seen.native}", why))
+            self.take(Located(place, f"{self.executor(carried.executor).noun} {seen.native}", why))
         elif carried.asked_s is not None and asyncio.get_running_loop().time() - carried.asked_s > STOPPED_SECONDS:
             await self._close(place, folder, stopped("it was stopped"))
 
@@ -188,7 +183,7 @@ class ExecutorRuns:
             if ended is not None and ended.level is not None:
                 self.levels[executor] = ended.level
         await asyncio.to_thread(self.forget, executor, folder)
-        await self._ended(place, folder)
+        await self.ended(place, folder)
 
 
 def order_of(settings: ExecutorSection, executor: str = "", host: str = "", at_most: int | None = None) -> Order:

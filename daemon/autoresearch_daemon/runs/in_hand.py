@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -38,25 +39,18 @@ from autoresearch_daemon.workers import protocol
 logger = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class RunRecorder:
     """Begins, finishes and closes runs. What could not be recorded waits here and in the daemon's own memory."""
 
-    def __init__(
-        self,
-        notebook: Notebook,
-        thread: LogThread,
-        local: LocalState,
-        events: Events,
-        spool: Path,
-        *,
-        keep_checkpoints: bool,
-    ) -> None:
-        self._notebook = notebook
-        self._thread = thread
-        self._spool = spool
-        self._local = local
-        self._events = events
-        self._keep_checkpoints = keep_checkpoints
+    notebook: Notebook
+    thread: LogThread
+    local: LocalState
+    events: Events
+    spool: Path
+    keep_checkpoints: bool
+
+    def __post_init__(self) -> None:
         self._in_hand: dict[str, InHand] = {}
         self._claims: dict[str, Record] = {}
         self._waiting: dict[str, InHand] = {}
@@ -68,12 +62,12 @@ class RunRecorder:
         Raises AutoresearchError when nothing can be recorded now.
         """
         plan = proposal.plan
-        claim = self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
-        folder = str(run_folder(self._spool, proposal.run))
+        claim = self.notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
+        folder = str(run_folder(self.spool, proposal.run))
         run = InHand(assignment=proposal.assignment, order=order, started_ms=now_ms(), plan=plan, folder=folder)
         self._claims[run.assignment] = claim
         self._in_hand[run.assignment] = run
-        self._local.keep(run)
+        self.local.keep(run)
 
     def begin(self, worker: str, proposal: protocol.Proposal, order: int, view: RunInHand) -> None:
         """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises."""
@@ -81,16 +75,16 @@ class RunRecorder:
         if assignment not in self._in_hand:
             self.claim(proposal, order)
         seen = msgspec.to_builtins(view)
-        self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
+        self.events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
 
     def withdraw_claim(self, assignment: str) -> AutoresearchError | None:
         """What is in hand does not begin here: nothing of it is recorded. An error means that its claim expires."""
         claim = self._claims.pop(assignment, None)
         if self._in_hand.pop(assignment, None) is None or claim is None:
             return None
-        self._local.end(assignment)
+        self.local.end(assignment)
         try:
-            self._notebook.withdraw(claim, now_ms(), reason="not begun here")
+            self.notebook.withdraw(claim, now_ms(), reason="not begun here")
         except AutoresearchError as error:
             return error
         return None
@@ -111,14 +105,14 @@ class RunRecorder:
         """
         is_taken = False
         try:
-            with transaction(self._local.connection, durable=False):
+            with transaction(self.local.connection, durable=False):
                 is_taken = True
                 take()
                 if run := self._waiting.get(assignment):
                     run = self._waiting[assignment] = msgspec.structs.replace(run, order=0)
-                    self._local.keep(run)
+                    self.local.keep(run)
                 else:
-                    self._local.end(assignment)
+                    self.local.end(assignment)
         finally:
             if not is_taken:
                 take()
@@ -130,7 +124,7 @@ class RunRecorder:
             return None
         error = await self._record(with_end(run, reason))
         if error is None:
-            self._local.end(assignment)
+            self.local.end(assignment)
         return error
 
     def sweep(self, forget: Callable[[str, Path], None]) -> None:
@@ -138,8 +132,8 @@ class RunRecorder:
 
         ``forget`` gets those folders whose runs may go on elsewhere, with the executor's name. Blocks.
         """
-        waiting = {run.folder for run in self._local.in_hand()}
-        for folder in self._spool.iterdir():
+        waiting = {run.folder for run in self.local.in_hand()}
+        for folder in self.spool.iterdir():
             if str(folder) not in waiting:
                 if (executor := executor_in(folder)) and not has_outcome(folder):
                     forget(executor, folder)
@@ -152,8 +146,8 @@ class RunRecorder:
 
         What ``goes_on`` elsewhere stays in hand. ``count`` gets each run that ended and was not counted yet.
         """
-        for run in self._local.in_hand():
-            is_recorded = self._notebook.has_run_since(run.plan, run.started_ms)
+        for run in self.local.in_hand():
+            is_recorded = self.notebook.has_run_since(run.plan, run.started_ms)
             if not is_recorded and not run.outcome and not has_outcome(Path(run.folder)) and goes_on(run):
                 self._in_hand[run.assignment] = run
                 continue
@@ -172,13 +166,13 @@ class RunRecorder:
             if error := await self._publish(assignment):
                 first = first or error
             else:
-                self._local.end(assignment)
+                self.local.end(assignment)
         return first
 
     async def _record(self, run: InHand) -> AutoresearchError | None:
         self._waiting[run.assignment] = run
         try:
-            self._local.keep(run)
+            self.local.keep(run)
         except sqlite3.Error as error:
             logger.warning("the daemon's own memory cannot be written", reason=str(error))
         return await self._publish(run.assignment)
@@ -190,15 +184,15 @@ class RunRecorder:
             if run is None:
                 return None
             try:
-                published = await self._thread.publish(self._notebook, partial(self._published, run))
+                published = await self.thread.publish(self.notebook, partial(self._published, run))
             except AutoresearchError as error:
                 logger.warning("a run waits to be recorded", assignment=assignment, reason=str(error))
                 return error
             del self._waiting[assignment]
             await self._clear(run)
-        self._events.tell("run_finished", published.text, now_ms(), assignment=assignment, **published.data)
+        self.events.tell("run_finished", published.text, now_ms(), assignment=assignment, **published.data)
         if published.is_best:
-            self._events.tell("best", published.text, now_ms(), **published.data)
+            self.events.tell("best", published.text, now_ms(), **published.data)
         return None
 
     async def _clear(self, run: InHand) -> None:
@@ -217,7 +211,7 @@ class RunRecorder:
             now_ms(),
             log=log_of(folder),
             checkpoint=checkpoint_of(folder),
-            keep_all=self._keep_checkpoints,
+            keep_all=self.keep_checkpoints,
         )
 
 

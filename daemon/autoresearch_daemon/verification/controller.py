@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import InitVar, dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -58,6 +59,7 @@ class Unfit(NamedTuple):
     sentence: str
 
 
+@dataclass(eq=False)
 class VerificationController:
     """Between the node's state machine and its jobs.
 
@@ -67,27 +69,18 @@ class VerificationController:
     ``level`` is how well runs are walled in here, as soon as that is known.
     """
 
-    def __init__(
-        self,
-        notebook: Notebook,
-        jobs: VerificationQueue,
-        events: Events,
-        machine: NodeService,
-        paths: Paths,
-        local: LocalState,
-        *,
-        take: Callable[[Input], None],
-        load: Callable[[str], Task],
-    ) -> None:
-        self._notebook = notebook
-        self._events = events
-        self._machine = machine
-        self._paths = paths
-        self._take = take
-        self._load = load
+    notebook: Notebook
+    jobs: VerificationQueue
+    events: Events
+    machine: NodeService
+    paths: Paths
+    local: InitVar[LocalState]
+    take: Callable[[Input], None]
+    load: Callable[[str], Task]
+
+    def __post_init__(self, local: LocalState) -> None:
         self.level = Level.NONE
-        self._jobs = jobs
-        self._reveals = Reveals(notebook, local)
+        self._reveals = Reveals(self.notebook, local)
         self._wanted = Verify(tasks=None, ready=None)
         self._news = asyncio.Event()
         self._given: dict[str, str] = {}  # by assignment, the job that a worker has
@@ -118,27 +111,27 @@ class VerificationController:
         """Put back what is ready when something else goes before it; find the next and make it ready."""
         if (
             request.ready is not None
-            and not await self._jobs.is_next(request.ready, now_ms(), in_hand=self._machine.status().jobs)
-            and self._machine.status().job == request.ready  # no worker has got it meanwhile
+            and not await self.jobs.is_next(request.ready, now_ms(), in_hand=self.machine.status().jobs)
+            and self.machine.status().job == request.ready  # no worker has got it meanwhile
         ):
-            self._jobs.put_back(request.ready, now_ms())
-            self._take(JobReady(None))
+            self.jobs.put_back(request.ready, now_ms())
+            self.take(JobReady(None))
         if self.level < Level.LANDLOCK:
-            self._take(JobReady(None))  # what others wrote is not run here, so it is not fetched either
+            self.take(JobReady(None))  # what others wrote is not run here, so it is not fetched either
             return
         if request.tasks is not None:
-            root = self._notebook.identity.root.public
+            root = self.notebook.identity.root.public
             is_ready = await self._make_ready(request.tasks)
-            if not is_ready and not awaits_admission(self._notebook.log, root):  # once admitted there is something soon
-                self._take(JobReady(None))
+            if not is_ready and not awaits_admission(self.notebook.log, root):  # once admitted there is something soon
+                self.take(JobReady(None))
 
     async def _make_ready(self, folders: Sequence[str]) -> bool:
         """Make the cheapest verification ready, of those on the tasks worked on and on a few others."""
-        log, archived = self._notebook.log, chosen(self._paths.home_local, Choice.ARCHIVED)
+        log, archived = self.notebook.log, chosen(self.paths.home_local, Choice.ARCHIVED)
         own: dict[bytes, str] = {}
         for folder in folders:
             with suppress(AutoresearchError):  # whoever works on it meets the same error
-                own[self._load(folder).digest] = folder
+                own[self.load(folder).digest] = folder
         others = sorted({row.digest for row in log.tasks.all()} - archived - own.keys())
         self._unfit = {task: unfit for task, unfit in self._unfit.items() if now_ms() < unfit.until_ms}
         turn, self._turn = self._turn, self._turn + TASKS_A_LOOK
@@ -146,7 +139,7 @@ class VerificationController:
         costs: dict[bytes, int] = {}
         for task in (*own, *some):
             if task not in self._unfit:
-                cost_ms = await self._jobs.cost_ms(task, now_ms(), in_hand=self._machine.status().jobs)
+                cost_ms = await self.jobs.cost_ms(task, now_ms(), in_hand=self.machine.status().jobs)
                 costs.update({} if cost_ms is None else {task: cost_ms})
         for task in sorted(costs, key=costs.__getitem__):
             if await self._find(task, own.get(task)):
@@ -158,20 +151,20 @@ class VerificationController:
         try:
             place = folder if folder is not None else await self._folder_of(task)
             if folder is None:
-                self._check_fit(self._load(place))
+                self._check_fit(self.load(place))
         except AutoresearchError as error:  # files that are not here yet say nothing about this machine
             is_missing = isinstance(error, NotFound | TimedOut)
             self._unfit[task] = Unfit(now_ms() + UNFIT_MS, "" if is_missing else error.with_hint)
             return False
-        job = await self._jobs.find(task, now_ms(), in_hand=self._machine.status().jobs)
+        job = await self.jobs.find(task, now_ms(), in_hand=self.machine.status().jobs)
         if job is None:
             return False
-        self._take(JobReady(*job, task=place))
+        self.take(JobReady(*job, task=place))
         return True
 
     def _check_fit(self, task: Task) -> None:
         """Whether the packages of a task are here, or may be installed. Raises PackagesNotAllowed."""
-        notebook, paths = self._notebook, self._paths
+        notebook, paths = self.notebook, self.paths
         if task.packages and not is_installed(task, paths.environments):
             work = load_settings(paths.settings, os.environ)[0].work  # as the worker reads them
             if not may_install(task, paths, work, notebook.log, notebook.author, now_ms()):
@@ -184,10 +177,10 @@ class VerificationController:
     async def ask(self, reference: str) -> RunAccepted:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
         self._check_working()
-        log, author = self._notebook.log, self._notebook.author
-        run = resolve_reference(log, reference, author=author, archived=chosen(self._paths.home_local, Choice.ARCHIVED))
+        log, author = self.notebook.log, self.notebook.author
+        run = resolve_reference(log, reference, author=author, archived=chosen(self.paths.home_local, Choice.ARCHIVED))
         self._check_idle(run)
-        request = await self._jobs.ask(run, now_ms())
+        request = await self.jobs.ask(run, now_ms())
         self._check_idle(run)  # its files took their time
         return RunAccepted(assignment=await self._queue("check", request.name, request.run), note=request.note)
 
@@ -198,52 +191,52 @@ class VerificationController:
             NotFound: there is no such record, or a file that it takes is nowhere.
             Refused: nothing has to be measured, or nothing can be measured here now.
         """
-        log, blobs = self._notebook.log, self._notebook.blobs
-        evidence = evidence_answer(log, blobs, resolve_reference(log, reference, author=self._notebook.author), kind)
+        log, blobs = self.notebook.log, self.notebook.blobs
+        evidence = evidence_answer(log, blobs, resolve_reference(log, reference, author=self.notebook.author), kind)
         if evidence.holds is not None:
             verdict = "the evidence holds" if evidence.holds else "the evidence does not hold"
             word = "no misbehaviour found" if evidence.nothing_found else verdict
             raise Refused(f"nothing has to be measured: {word}: {evidence.reason}", hint="GET /v1/evidence/{id}")
         self._check_working()
         verification = log.records.get(parse_id(evidence.id))
-        name, run = await self._jobs.again(verification)
+        name, run = await self.jobs.again(verification)
         return await self._queue("evidence", name, run, about=verification.id)
 
     async def _queue(self, what: str, name: str, run: RunInHand, about: bytes | None = None) -> str:
         try:
-            folder = await self._folder_of(self._jobs.task(name))
-            self._load(folder)  # refused where the task asks for more than this machine allows
+            folder = await self._folder_of(self.jobs.task(name))
+            self.load(folder)  # refused where the task asks for more than this machine allows
         except AutoresearchError:
-            self._jobs.drop(name)
+            self.jobs.drop(name)
             raise
         self._names += 1
         assignment = f"{what}-{os.getpid()}-{self._names}"
         if about is not None:
             self._repeated[assignment] = about
-        self._take(RunAsked(Assignment(assignment, folder, WorkKind.PERSON, job=name, run=run)))
+        self.take(RunAsked(Assignment(assignment, folder, WorkKind.PERSON, job=name, run=run)))
         return assignment
 
     def _check_idle(self, run: bytes) -> None:
         """Whether the run is not being measured here already. Raises Refused."""
-        checks = map(self._jobs.check, self._machine.status().jobs)
+        checks = map(self.jobs.check, self.machine.status().jobs)
         if any(check is not None and check.run == run for check in checks):
             raise Refused(f"{short_id(run)} is being measured here already.", hint="autoresearch status")
 
     def _check_working(self) -> None:
         """Whether a worker would take it up. Raises Refused."""
         permit(self.level, foreign=True)
-        self._machine.status().check_measuring()
+        self.machine.status().check_measuring()
 
     def waiting(self) -> list[WaitingStatus]:
         """What is measured here and not told yet."""
-        return waiting(self._notebook.log, self._notebook.author, self._reveals.waiting())
+        return waiting(self.notebook.log, self.notebook.author, self._reveals.waiting())
 
     def give(self, assignment: Assignment) -> VerificationPlan | None:
         """What a worker needs for an assignment that it gets now, if that is a verification."""
         if not assignment.job:
             return None
         self._given[assignment.name] = assignment.job
-        return self._jobs.check(assignment.job)
+        return self.jobs.check(assignment.job)
 
     def finish(self, assignment: str, outcome: Verified, *, cancelled: bool = False) -> AutoresearchError | None:
         """Publish what a worker measured, and tell people. An error means that it is not recorded, and why.
@@ -251,23 +244,23 @@ class VerificationController:
         ``cancelled``: it was stopped before it came to anything.
         """
         job = self._given.pop(assignment, "")
-        if self._jobs.check(job) is None:
+        if self.jobs.check(job) is None:
             return None
-        body = self._jobs.measured(job, outcome)
+        body = self.jobs.measured(job, outcome)
         repeated = self._repeated.pop(assignment, None)
         if repeated is not None:
             self._tell_evidence(assignment, repeated, body)
             return None
-        self._take(VerificationsChanged())
+        self.take(VerificationsChanged())
         if cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
             text = f"{body.stage} of {short_id(body.run)}: stopped"
-            self._events.tell("run_failed", text, now_ms(), assignment=assignment, reason=body.reason)
+            self.events.tell("run_failed", text, now_ms(), assignment=assignment, reason=body.reason)
             return None
         if body.verdict != "error":
             self._reveals.add(assignment, body)
             return self.reveal()
         try:  # nothing was measured, so there is nothing to keep from others
-            record = self._notebook.publish_verification(body, now_ms())
+            record = self.notebook.publish_verification(body, now_ms())
         except AutoresearchError as error:
             return error
         self._tell(Told(assignment, record, body, revealed=True))
@@ -281,7 +274,7 @@ class VerificationController:
         return error
 
     def _tell(self, published: Told) -> None:
-        body, log = published.body, self._notebook.log
+        body, log = published.body, self.notebook.log
         state = judgement(log, body.run).state.value
         data: dict[str, object] = {
             "run": format_id(body.run),
@@ -303,33 +296,33 @@ class VerificationController:
             text = f"{text}; others who measured it tell next: {others}"
         if not published.revealed:
             kind, text, reason = "committed", f"{what}, not told to others yet", UNREVEALED
-        self._events.tell(kind, text, now_ms(), assignment=published.assignment, reason=reason, **data)
+        self.events.tell(kind, text, now_ms(), assignment=published.assignment, reason=reason, **data)
 
     def _tell_evidence(self, assignment: str, verification: bytes, body: Verification) -> None:
         """What came out when a verification was made once more: told here, published nowhere."""
         try:
-            evidence = measured_evidence(self._notebook.log, verification, body)
+            evidence = measured_evidence(self.notebook.log, verification, body)
         except AutoresearchError as error:
             text = f"{short_id(verification)} could not be measured once more"
-            self._events.tell("run_failed", text, now_ms(), assignment=assignment, reason=str(error))
+            self.events.tell("run_failed", text, now_ms(), assignment=assignment, reason=str(error))
             return
         text = (
             f"{short_id(verification)}: the value {'holds' if evidence.holds else 'does not hold'}: {evidence.reason}"
         )
-        self._events.tell("evidence", text, now_ms(), assignment=assignment, evidence=msgspec.to_builtins(evidence))
+        self.events.tell("evidence", text, now_ms(), assignment=assignment, evidence=msgspec.to_builtins(evidence))
 
     async def _folder_of(self, task: bytes) -> str:
         """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""
-        for folder in (*(order.task for order in self._machine.queue.agenda.orders), ""):
+        for folder in (*(order.task for order in self.machine.queue.agenda.orders), ""):
             with suppress(AutoresearchError):
-                if self._load(folder).digest == task:
+                if self.load(folder).digest == task:
                     return folder
-        place = self._paths.published_tasks / task.hex()
+        place = self.paths.published_tasks / task.hex()
         for _ in range(TASK_FILES):
             try:
-                return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)
+                return str(published_task(self.notebook.log, self.notebook.blobs, task, place).folder)
             except MissingBlob as missing:
                 if missing.blob.size > MAX_FILE_BYTES:
                     raise Refused("The run's task has files that are larger than those of any task.") from missing
-                await self._jobs.fetch(missing.blob)
-        return str(published_task(self._notebook.log, self._notebook.blobs, task, place).folder)
+                await self.jobs.fetch(missing.blob)
+        return str(published_task(self.notebook.log, self.notebook.blobs, task, place).folder)

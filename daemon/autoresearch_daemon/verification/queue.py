@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
@@ -48,6 +49,7 @@ class RequestedVerification(NamedTuple):
     note: str
 
 
+@dataclass(eq=False)
 class VerificationQueue:
     """Those that are ready or in hand, by name. ``fetch(blob)`` gets a blob from other nodes.
 
@@ -55,17 +57,12 @@ class VerificationQueue:
     What comes next is found out in the ``thread`` of the log: it takes seconds in a large one.
     """
 
-    def __init__(
-        self,
-        notebook: Notebook,
-        thread: LogExecutor,
-        fetch: Callable[[BlobRef], Awaitable[None]],
-        connected: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self._notebook = notebook
-        self._thread = thread
-        self.fetch = fetch
-        self._connected = connected
+    notebook: Notebook
+    thread: LogExecutor
+    fetch: Callable[[BlobRef], Awaitable[None]]
+    connected: Callable[[], bool] = lambda: True
+
+    def __post_init__(self) -> None:
         self._checks: dict[str, VerificationPlan] = {}
         self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
         self._since_ms: dict[tuple[bytes, str, int], int] = {}  # when it was seen first
@@ -86,7 +83,7 @@ class VerificationQueue:
             return await self._ready(job, JobReason.DISPUTE if job.round else JobReason.LOT)
         except AutoresearchError as error:
             logger.info("a run cannot be verified now", run=short_id(job.run), reason=str(error))
-            if times and self._connected() and not isinstance(error, CannotRunHere):
+            if times and self.connected() and not isinstance(error, CannotRunHere):
                 self._publish_unavailable(job, now_ms, str(error))
             return None
 
@@ -100,14 +97,14 @@ class VerificationQueue:
             return None
         if now_ms - self._since_ms.setdefault(_key(job), now_ms) > WAITS_MS_MAX:
             return 0
-        run = self._notebook.log.records.get(job.run).body
+        run = self.notebook.log.records.get(job.run).body
         assert isinstance(run, Run)
         return run.duration_ms * (2 * len(job.seeds) if job.stage == REPLICATE else 1)
 
     def _publish_unavailable(self, job: VerificationJob, now_ms: int, reason: str) -> None:
         """Say once that a run's files cannot be got. What is measured later replaces it."""
-        own_place = (self._notebook.author, job.stage, job.round)
-        if any((row.author, row.stage, row.round) == own_place for row in self._notebook.log.verifications.of(job.run)):
+        own_place = (self.notebook.author, job.stage, job.round)
+        if any((row.author, row.stage, row.round) == own_place for row in self.notebook.log.verifications.of(job.run)):
             return
         body = Verification(
             run=job.run,
@@ -119,7 +116,7 @@ class VerificationQueue:
             reason=reason[:REASON_CHARACTERS],
         )
         try:
-            self._notebook.publish_verification(body, now_ms)
+            self.notebook.publish_verification(body, now_ms)
         except AutoresearchError as failed:  # it is said at a later try
             logger.warning("a verification could not be recorded", run=short_id(job.run), reason=str(failed))
 
@@ -133,8 +130,8 @@ class VerificationQueue:
         return job is not None and _key(job) == _key(check)
 
     async def _next(self, task: bytes, now_ms: int, skip: set[tuple[bytes, str, int]]) -> VerificationJob | None:
-        device = self._notebook.identity.device
-        return await self._thread.run(
+        device = self.notebook.identity.device
+        return await self.thread.run(
             lambda log: next_job(log, task, device.public, bytes(device.key), now_ms, skip=skip)
         )
 
@@ -152,7 +149,7 @@ class VerificationQueue:
             UsageError: it is no run.
             Refused: there is nothing to measure, or this node's word would not count.
         """
-        log, device = self._notebook.log, self._notebook.identity.device
+        log, device = self.notebook.log, self.notebook.identity.device
         check_asked(log, run, device.public, now_ms)
         seed = bytes(device.key)
         job = job_for(log, run, device.public, seed, now_ms)
@@ -190,26 +187,18 @@ class VerificationQueue:
         """What was measured, as the body of a record; the job is done."""
         check = self._checks.pop(name)
         self._since_ms.pop(_key(check), None)
+        texts = {"device": outcome.device[:120], "reason": outcome.reason[:REASON_CHARACTERS]}
         body = Verification(
             run=check.run,
             stage=check.stage,
             round=check.round,
-            verdict=outcome.verdict,
-            value=outcome.value,
-            metrics=dict(outcome.metrics),
             seeds=list(check.seeds),
-            values=outcome.values,
-            parent_values=outcome.parent_values,
-            baseline_values=outcome.baseline_values,
             proof=check.proof,
-            device=outcome.device[:120],
-            sandbox=outcome.sandbox,
-            duration_ms=outcome.duration_ms,
-            reason=outcome.reason[:REASON_CHARACTERS],
+            **msgspec.structs.asdict(outcome) | texts,
         )
-        run = self._notebook.log.records.get(check.run).body
+        run = self.notebook.log.records.get(check.run).body
         assert isinstance(run, Run)
-        if body.verdict == "pass" and check.stage == EVALUATE and not bears_out(self._notebook.log, run, body):
+        if body.verdict == "pass" and check.stage == EVALUATE and not bears_out(self.notebook.log, run, body):
             body = msgspec.structs.replace(body, verdict="fail")
         return body
 
@@ -217,7 +206,7 @@ class VerificationQueue:
         self, job: VerificationJob, why: JobReason, *, beside_parent: bool | None = None
     ) -> tuple[str, RunInHand]:
         """Fetch what it takes. A model is asked beside its parent's, or not, or where that is to be had."""
-        log = self._notebook.log
+        log = self.notebook.log
         run = log.records.get(job.run).body
         assert isinstance(run, Run)
         parent_record = log.records.find(run.parent) if run.parent else None
@@ -255,7 +244,7 @@ class VerificationQueue:
         return name, self._shown(job, why)
 
     def _shown(self, job: VerificationJob, why: JobReason) -> RunInHand:
-        log = self._notebook.log
+        log = self.notebook.log
         record = log.records.get(job.run)
         assert isinstance(record.body, Run)
         return RunInHand(
@@ -273,7 +262,7 @@ class VerificationQueue:
     async def _source(self, run: Run) -> str:
         await self._get(run.source, SOURCE_BYTES)
         # What is no text is no program either: the worker finds that out, and says so.
-        return self._notebook.blobs.get(run.source.sha256).decode("utf-8", errors="replace")
+        return self.notebook.blobs.get(run.source.sha256).decode("utf-8", errors="replace")
 
     async def _if_to_be_had(self, parent: Run | None) -> bytes | None:
         """The parent's checkpoint, where it kept one that somebody still has: it makes the check sharper."""

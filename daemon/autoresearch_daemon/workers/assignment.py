@@ -13,9 +13,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Hashable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -113,6 +113,16 @@ class Workplace:
     def allows(self, programs: Sequence[str]) -> int:
         """What the packages that these programs bring may take of the disk, with all others; 0: nobody allowed them."""
         return are_allowed(programs, self.paths, self.settings)
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Log, BlobStore]]:
+        """The log and the blobs of this node."""
+        manifest = load_manifest(self.paths.manifest)
+        with (
+            Log.open(self.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
+            BlobStore(self.paths.blobs, read_only=True) as blobs,
+        ):
+            yield log, blobs
 
 
 def carry_out(work: protocol.AssignWork, talk: Talk, place: Workplace) -> None:
@@ -222,8 +232,7 @@ def _run_here(
 
 def _may_install(work: protocol.AssignWork, task: Task, place: Workplace) -> int:
     """The bytes that all environments may take with the task's packages; 0: nobody allowed them."""
-    manifest = load_manifest(place.paths.manifest)
-    with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
+    with place.reading() as (log, _):
         return may_install(task, place.paths, place.settings, log, work.author, now_ms())
 
 
@@ -234,8 +243,7 @@ def _has_others_part(work: protocol.AssignWork, task: Task, place: Workplace) ->
     """
     if work.check is not None or work.level >= Level.LANDLOCK:
         return True
-    manifest = load_manifest(place.paths.manifest)
-    with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
+    with place.reading() as (log, _):
         own, plan = own_keys(log, work.author, now_ms()), work.plan
         program, parent = (plan.source, plan.parent) if plan else (task.baseline.decode(), None)
         return not is_own_program(log, task, program, parent, own, shipped=shipped_as(task))
@@ -290,11 +298,7 @@ def _invent(work: protocol.AssignWork, talk: Talk, task: Task, place: Workplace,
 
 def _moved(work: protocol.AssignWork, task: Task, place: Workplace) -> Plan | None:
     """What leads a smaller size of the task, where it is new in this one."""
-    manifest = load_manifest(place.paths.manifest)
-    with (
-        Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
-        BlobStore(place.paths.blobs, read_only=True) as blobs,
-    ):
+    with place.reading() as (log, blobs):
         due = due_from_smaller(log, blobs, task, now_ms(), me=work.author)
         if due is None or work.level < Level.LANDLOCK or not place.allows([due[0]]):
             return None
@@ -326,17 +330,13 @@ def _thinking(
     # A command computes here, which would slow down a run that is held against the clock.
     if beside_run and task.budget.unit == "seconds" and proposer != LLM:
         return None
-    manifest = load_manifest(place.paths.manifest)
     scratch = run_folder(place.paths.spool, f"{place.name}-mind")
 
     def think(unwanted: Callable[[], bool]) -> Plan | str:
         occasion = Occasion(task, settings, proposer, work.author, place.paths.home_local, scratch, unwanted)
         scratch.mkdir(parents=True, exist_ok=True)
         try:
-            with (
-                Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
-                BlobStore(place.paths.blobs, read_only=True) as blobs,
-            ):
+            with place.reading() as (log, blobs):
                 return propose_change(log, blobs, occasion, Draws(os.urandom(16)))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -359,11 +359,7 @@ def _searched(
     make: Callable[[SearchProblem, Collection[PastRun], Collection[LiveClaim]], SearchProposal | None],
 ) -> Plan | None:
     """What the search makes of all that is known."""
-    manifest = load_manifest(place.paths.manifest)
-    with (
-        Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
-        BlobStore(place.paths.blobs, read_only=True) as blobs,
-    ):
+    with place.reading() as (log, blobs):
         own = own_keys(log, work.author, now_ms()) if work.level < Level.LANDLOCK else None
         proposal = make(
             *recall(
@@ -372,19 +368,10 @@ def _searched(
         )
     if proposal is None:
         return None
-    return plan_as_it_stands(
-        task,
-        proposal.source,
-        replicate=proposal.replicate,
-        title=proposal.title,
-        parent=proposal.parent,
-        base=proposal.base,
-        genome=dict(proposal.genome),
-        hypothesis=proposal.hypothesis,
-        expected=proposal.expected,
-        proposer="search",
-        kind=proposal.kind,
-    )
+    fields = asdict(proposal)
+    source = fields.pop("source")
+    del fields["source_digest"], fields["change"]  # these follow from the others
+    return plan_as_it_stands(task, source, proposer="search", **fields)
 
 
 ALIVE_SECONDS = 5.0

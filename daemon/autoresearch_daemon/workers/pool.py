@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from autoresearch.run.sandbox.cards import PROCESSOR
@@ -23,24 +24,19 @@ LIMITS = ChildLimits(
 )
 
 
+@dataclass(eq=False)
 class Pool:
     """Keeps as many worker processes as are wanted; ``on_message``, ``on_leaving`` and ``on_lost`` tell the node.
 
     ``on_message`` and ``on_lost`` are awaited one at a time, so that a worker is lost after what it said is dealt with.
     """
 
-    def __init__(
-        self,
-        devices: list[str],
-        *,
-        on_message: Callable[[str, protocol.FromWorker], Awaitable[None]],
-        on_leaving: Callable[[str], None],
-        on_lost: Callable[[str], Awaitable[None]],
-    ) -> None:
-        self.devices = devices
-        self._on_message = on_message
-        self._on_leaving = on_leaving
-        self._on_lost = on_lost
+    devices: list[str]
+    on_message: Callable[[str, protocol.FromWorker], Awaitable[None]]
+    on_leaving: Callable[[str], None]
+    on_lost: Callable[[str], Awaitable[None]]
+
+    def __post_init__(self) -> None:
         self._children: dict[str, ChildProcess[protocol.FromWorker]] = {}
         self._turn = asyncio.Lock()
 
@@ -49,7 +45,7 @@ class Pool:
         active = [child for child in self._children.values() if not child.quitting]
         for child in active[count:]:
             child.quit(protocol.Quit())
-            self._on_leaving(child.name)
+            self.on_leaving(child.name)
         for _ in range(len(active), count):
             self._launch()
 
@@ -98,10 +94,10 @@ class Pool:
         is_news = not (isinstance(message, protocol.Alive) or (isinstance(message, protocol.Ready) and child.quitting))
         if is_news:
             async with self._turn:
-                await self._on_message(name, message)
+                await self.on_message(name, message)
 
     async def _lose(self, name: str, _reason: str) -> None:
         if self._children[name].quitting:
             del self._children[name]
         async with self._turn:
-            await self._on_lost(name)
+            await self.on_lost(name)

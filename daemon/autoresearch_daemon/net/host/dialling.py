@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import msgspec
 import trio
@@ -34,31 +35,24 @@ class Unreachable(Exception):
     """No connection to the peer."""
 
 
+@dataclass(eq=False)
 class Dialler:
     """Owns the address book's file and decides whom to dial when."""
 
-    def __init__(
-        self,
-        host: IHost,
-        book: AddressBook,
-        options: HostOptions,
-        watch: ConnectionWatch,
-        now_ms: Callable[[], int],
-        dice: random.Random,
-        relayed: Callable[[str, str], Awaitable[None]],
-    ) -> None:
-        self._host = host
-        self._relayed = relayed
-        self._book = book
-        self._options = options
-        self._watch = watch
-        self._now_ms = now_ms
-        self._dice = dice
-        self._own = str(host.get_id())
+    host: IHost
+    book: AddressBook
+    options: HostOptions
+    watch: ConnectionWatch
+    now_ms: Callable[[], int]
+    dice: random.Random
+    relayed: Callable[[str, str], Awaitable[None]]
+
+    def __post_init__(self) -> None:
+        self._own = str(self.host.get_id())
         self._dialling: set[str] = set()
         self._wake = trio.Event()
         self._saved = b""
-        for address in options.bootstrap:
+        for address in self.options.bootstrap:
             self.learn(address, persistent=True)
 
     def learn(self, address: str, *, persistent: bool = False) -> str | None:
@@ -66,7 +60,7 @@ class Dialler:
         place = split_address(address, names=persistent)
         if place is None or place[1] == self._own or self._is_through_here(place[0]):
             return None
-        self._book.learn(place[1], [place[0]], persistent=persistent)
+        self.book.learn(place[1], [place[0]], persistent=persistent)
         self._wake.set()
         return place[1]
 
@@ -78,32 +72,32 @@ class Dialler:
                 f"{address} is no address of another peer; one looks like /ip4/192.0.2.1/tcp/4001/p2p/12D3…"
             )
         peer = place[1]
-        if self._watch.is_refused(peer):
+        if self.watch.is_refused(peer):
             raise Unreachable(
                 f"{peer} is blocked or shut out here: `autoresearch network peers unblock` takes it back in"
             )
-        contact = self._book.learn(peer, [place[0]], persistent=True)
+        contact = self.book.learn(peer, [place[0]], persistent=True)
         self.save()
-        if not self._watch.is_connected(peer) and not await self._try(contact):
+        if not self.watch.is_connected(peer) and not await self._try(contact):
             raise Unreachable(f"{address} does not answer")
 
     async def keep(self, exchange: Callable[[str], Awaitable[None]]) -> None:
         """Dial who is due; ask a friend for more peers when there are too few; save the book. Until cancelled."""
         last_saved = last_asked = trio.current_time()
-        pause = min(FIRST_EXCHANGE_SECONDS, self._options.exchange_seconds)
+        pause = min(FIRST_EXCHANGE_SECONDS, self.options.exchange_seconds)
         async with trio.open_nursery() as nursery:
             while True:
-                connected = self._watch.connected_peers()
-                free = self._options.peers_wanted - len(connected)
-                leave_out = connected | self._dialling | self._watch.refused_peers()
-                for contact in self._book.due(self._now_ms(), leave_out, free):
+                connected = self.watch.connected_peers()
+                free = self.options.peers_wanted - len(connected)
+                leave_out = connected | self._dialling | self.watch.refused_peers()
+                for contact in self.book.due(self.now_ms(), leave_out, free):
                     if len(self._dialling) < DIALS_AT_ONCE:
                         self._dialling.add(contact.peer)
                         nursery.start_soon(self._dial, contact)
                 now = trio.current_time()
                 if connected and free > 0 and now - last_asked >= pause:
-                    last_asked, pause = now, min(2 * pause, self._options.exchange_seconds)
-                    nursery.start_soon(exchange, self._dice.choice(sorted(connected)))
+                    last_asked, pause = now, min(2 * pause, self.options.exchange_seconds)
+                    nursery.start_soon(exchange, self.dice.choice(sorted(connected)))
                 if now - last_saved >= SAVE_SECONDS:
                     last_saved = now
                     self.save()
@@ -113,11 +107,11 @@ class Dialler:
 
     def save(self) -> None:
         """Write the book if it changed; when the disk refuses, the old one stays."""
-        text = msgspec.json.encode(self._book)
+        text = msgspec.json.encode(self.book)
         if text == self._saved:
             return
         try:
-            write_book(self._options.book_file, text)
+            write_book(self.options.book_file, text)
             self._saved = text
         except OSError as error:
             logger.warning("the address book cannot be written: %s", error)
@@ -131,12 +125,12 @@ class Dialler:
                 await trio.sleep(0.05)
             # Whatever a stranger claims, a dial succeeds only where somebody holds the key of this peer id.
             fit = [address for address in claimed if local or not is_loopback(address)]
-            self._book.learn(peer, fit[:4])
+            self.book.learn(peer, fit[:4])
             self.save()  # at once: whoever is killed now and comes back with an old log needs somebody to ask
         await exchange(peer)
 
     def _claimed(self, peer: str) -> list[str]:
-        store = self._host.get_peerstore()
+        store = self.host.get_peerstore()
         try:
             addresses = store.addrs(ID.from_string(peer))
         except Exception:  # noqa: BLE001 - the store raises one of several errors for "nothing known"
@@ -161,10 +155,10 @@ class Dialler:
             except Exception as error:  # noqa: BLE001 - libp2p raises one of many errors
                 logger.debug("dialling %s at %s: %r", contact.peer, address, error)
                 continue
-            if self._watch.is_connected(contact.peer):
-                self._book.connected(contact.peer, self._now_ms(), address)
+            if self.watch.is_connected(contact.peer):
+                self.book.connected(contact.peer, self.now_ms(), address)
                 return True
-        self._book.failed(contact.peer, self._now_ms(), self._options.retry_seconds, self._dice)
+        self.book.failed(contact.peer, self.now_ms(), self.options.retry_seconds, self.dice)
         return False
 
     def _is_through_here(self, address: str) -> bool:
@@ -178,16 +172,16 @@ class Dialler:
         is tried: a peer that moved stays lost.
         """
         if address.endswith(CIRCUIT):
-            await self._relayed(address, peer)
+            await self.relayed(address, peer)
             return
         identity = ID.from_string(peer)
-        swarm = self._host.get_network()
+        swarm = self.host.get_network()
         assert isinstance(swarm, Swarm)
         swarm._negative_peer_cache.evict(peer)  # noqa: SLF001
-        store = self._host.get_peerstore()
+        store = self.host.get_peerstore()
         if store.has_peer(identity):
             store.clear_addrs(identity)
-        await self._host.connect(Libp2pPeerInfo(identity, [Multiaddr(address)]))
+        await self.host.connect(Libp2pPeerInfo(identity, [Multiaddr(address)]))
 
 
 def is_loopback(address: str) -> bool:

@@ -224,35 +224,25 @@ class _Places:
             del self.by_peer[peer]
 
 
+@dataclass(eq=False)
 class Serving:
     """The streams that peers open. ``frames(stream, bytes_max)`` reads one in frames, ``addresses()`` are the host's.
 
     ``manifest`` are the bytes that peers get who ask for the network.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of a host
-        self,
-        options: model.HostOptions,
-        handlers: HostHandlers,
-        meters: Meters,
-        watch: ConnectionWatch,
-        book: model.AddressBook,
-        relaying: Relaying,
-        *,
-        frames: Callable[..., FrameStream],
-        addresses: Callable[[], list[str]],
-        now_ms: Callable[[], int],
-    ) -> None:
-        self.manifest = options.manifest
-        self._options = options
-        self._handlers = handlers
-        self._meters = meters
-        self._watch = watch
-        self._book = book
-        self._relaying = relaying
-        self._frames = frames
-        self._addresses = addresses
-        self._now_ms = now_ms
+    options: model.HostOptions
+    handlers: HostHandlers
+    meters: Meters
+    watch: ConnectionWatch
+    book: model.AddressBook
+    relaying: Relaying
+    frames: Callable[..., FrameStream]
+    addresses: Callable[[], list[str]]
+    now_ms: Callable[[], int]
+
+    def __post_init__(self) -> None:
+        self.manifest = self.options.manifest
         self._device_proof = b""
         self._introduced = trio.Event()
         self._blobs = BlobServer(self._blob)
@@ -273,44 +263,44 @@ class Serving:
             (NETWORK, self._serve_network),
             (HELLO, self._serve_hello),
         ]
-        offered: list[model.Topic] = ["attest", "services"] if self._options.attest else ["services"]
+        offered: list[model.Topic] = ["attest", "services"] if self.options.attest else ["services"]
         return served + [(QUESTIONS[topic], partial(self._serve_question, topic)) for topic in offered]
 
     async def _serve_sync(self, stream: INetStream) -> None:
-        frames = self._frames(stream)
-        delay = self._meters.session_delay(frames.peer)
+        frames = self.frames(stream)
+        delay = self.meters.session_delay(frames.peer)
         if delay > SESSION_DELAY_SECONDS_MAX or not self._syncs.take(frames.peer):
             await frames.reset()
             return
         try:
             await trio.sleep(delay)
-            await self._handlers.on_sync(frames)
+            await self.handlers.on_sync(frames)
         finally:
             self._syncs.give_back(frames.peer)
             await frames.close()
 
     async def _serve_blob(self, stream: INetStream) -> None:
-        frames = self._frames(stream, BLOB_REQUEST_BYTES_MAX)
+        frames = self.frames(stream, BLOB_REQUEST_BYTES_MAX)
         await self._blobs.serve(frames)
         await frames.close()
 
     async def _serve_peers(self, stream: INetStream) -> None:
-        frames = self._frames(stream)
-        connected = self._watch.connected_peers()
-        own = [address for address in self._addresses() if not is_loopback(address)][:2] or self._addresses()[:1]
-        waiting = [peer for peer in self._relaying.clients() if peer in connected and peer != frames.peer]
+        frames = self.frames(stream)
+        connected = self.watch.connected_peers()
+        own = [address for address in self.addresses() if not is_loopback(address)][:2] or self.addresses()[:1]
+        waiting = [peer for peer in self.relaying.clients() if peer in connected and peer != frames.peer]
         through_here = [circuit(address, peer) for peer in waiting for address in own]
-        await tell_peers(frames, through_here + self._book.shareable(frames.peer, connected))
+        await tell_peers(frames, through_here + self.book.shareable(frames.peer, connected))
         await frames.close()
 
     async def _serve_network(self, stream: INetStream) -> None:
-        frames = self._frames(stream)
+        frames = self.frames(stream)
         if self.manifest:
             await frames.send(self.manifest)
         await frames.close()
 
     async def _serve_hello(self, stream: INetStream) -> None:
-        options = self._options
+        options = self.options
         if options.device_key:  # peers ask once: the first may come before the daemon has signed
             with trio.move_on_after(INTRODUCTION_SECONDS):
                 await self._introduced.wait()
@@ -318,19 +308,19 @@ class Serving:
         greeting = model.Greeting(
             agent=options.agent,
             network=options.network.id,
-            time_ms=self._now_ms(),
+            time_ms=self.now_ms(),
             devices=list(options.devices),
             device_key=options.device_key if proof else b"",
             device_proof=proof,
         )
-        frames = self._frames(stream)
+        frames = self.frames(stream)
         await frames.send(model.encode_greeting(greeting))
         await frames.close()
 
     async def _serve_question(self, topic: model.Topic, stream: INetStream) -> None:
-        frames = self._frames(stream, MESSAGE_BYTES_MAX)
+        frames = self.frames(stream, MESSAGE_BYTES_MAX)
         question = None
-        if self._meters.question_delay(frames.peer) <= 0:
+        if self.meters.question_delay(frames.peer) <= 0:
             with trio.move_on_after(HEAR_QUESTION_SECONDS):
                 question = await frames.receive()
         # Who says nothing takes no place of those who ask.
@@ -339,7 +329,7 @@ class Serving:
             return
         try:
             with trio.move_on_after(QUESTION_SECONDS):
-                reply = await self._handlers.on_question(frames.peer, topic, question)
+                reply = await self.handlers.on_question(frames.peer, topic, question)
                 if reply:
                     await frames.send(reply)
         finally:
@@ -347,6 +337,6 @@ class Serving:
             await frames.close()
 
     async def _blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:
-        if self._meters.why_no_blobs():
+        if self.meters.why_no_blobs():
             return None
-        return await self._handlers.on_blob(peer, name, offset, length)
+        return await self.handlers.on_blob(peer, name, offset, length)

@@ -229,21 +229,16 @@ class StreamBroken(Exception):
     """The stream ended in the middle, or the other side does not keep to the protocol."""
 
 
+@dataclass(eq=False)
 class FrameStream:
     """One stream as a sequence of frames. ``on_bytes`` gets the size of what arrives, returns seconds to wait."""
 
-    def __init__(
-        self,
-        stream: INetStream,
-        peer: str,
-        *,
-        bytes_max: int = FRAME_BYTES_MAX,
-        on_bytes: Callable[[int], float] | None = None,
-    ) -> None:
-        self.peer = peer
-        self._stream = stream
-        self._bytes_max = bytes_max
-        self._on_bytes = on_bytes
+    stream: INetStream
+    peer: str
+    bytes_max: int = FRAME_BYTES_MAX
+    on_bytes: Callable[[int], float] | None = None
+
+    def __post_init__(self) -> None:
         self._buffer = bytearray()
         self._sending = trio.Lock()
 
@@ -258,14 +253,14 @@ class FrameStream:
             while wire:
                 room = await self._room()
                 try:
-                    await self._stream.write(bytes(wire[:room]))
+                    await self.stream.write(bytes(wire[:room]))
                 except Exception as error:
                     raise StreamBroken("the stream is closed") from error
                 wire = wire[room:]
 
     async def _room(self) -> int:
         """How many bytes may be written at once. One writer at a time, so that the window can only grow meanwhile."""
-        muxed = self._stream.muxed_stream  # type: ignore[attr-defined]
+        muxed = self.stream.muxed_stream  # type: ignore[attr-defined]
         with trio.move_on_after(STALL_SECONDS):
             while muxed.send_window <= 0 and not muxed.closed:  # noqa: ASYNC110 - libp2p has no event for it
                 await trio.sleep(STALL_POLL_SECONDS)
@@ -305,14 +300,14 @@ class FrameStream:
             self._buffer += chunk
             if not began:
                 deadline = trio.current_time() + FRAME_SECONDS
-            if self._on_bytes and (seconds := self._on_bytes(len(chunk))):
+            if self.on_bytes and (seconds := self.on_bytes(len(chunk))):
                 await trio.sleep(seconds)
                 deadline += seconds
         return place
 
     def _first(self) -> tuple[int, int] | None:
         try:
-            return first_frame(self._buffer, self._bytes_max)
+            return first_frame(self._buffer, self.bytes_max)
         except FrameError as error:
             raise StreamBroken(str(error)) from error
 
@@ -320,10 +315,10 @@ class FrameStream:
         from libp2p.network.stream.exceptions import StreamEOF
 
         try:
-            return await self._stream.read(READ_BYTES)
+            return await self.stream.read(READ_BYTES)
         except StreamEOF as error:
             # libp2p reports a reset stream and a lost connection as a regular end: half a blob would look whole.
-            muxed = self._stream.muxed_stream  # type: ignore[attr-defined]
+            muxed = self.stream.muxed_stream  # type: ignore[attr-defined]
             if (muxed.reset_received and not muxed.recv_closed) or muxed.conn.event_shutting_down.is_set():
                 raise StreamBroken("the stream was reset") from error
             return b""
@@ -332,10 +327,10 @@ class FrameStream:
 
     async def close(self) -> None:
         """End the stream; what was sent arrives."""
-        await quietly(self._stream.close)
-        await dispose(self._stream)
+        await quietly(self.stream.close)
+        await dispose(self.stream)
 
     async def reset(self) -> None:
         """Break the stream off."""
-        await quietly(self._stream.reset)
-        await dispose(self._stream)
+        await quietly(self.stream.reset)
+        await dispose(self.stream)
