@@ -142,7 +142,7 @@ class Column(Generic[Row]):
     higher ``late`` stand further behind. A column that is empty in all rows is not shown to people; one that
     ``varies`` neither where all rows have the same. ``look`` is how a row's cell looks on a terminal, where that is not
     by its value. On a narrow terminal those that are ``optional`` are left out,
-    the lowest first.
+    the lowest first. ``is_change``: what a run changed; on a page it follows the run, and the people stand last.
     """
 
     name: str
@@ -156,6 +156,7 @@ class Column(Generic[Row]):
     late: int = 0
     optional: int = 0
     varies: bool = False
+    is_change: bool = False
     help: str = ""
 
     @property
@@ -181,9 +182,15 @@ Columns = tuple[Column[Row], ...]
 
 def visible(columns: Sequence[Column[Row]], rows: Sequence[Row], face: Face, now_ms: int) -> list[Column[Row]]:
     """The columns that people see of these rows, in their order; without rows all that there may be."""
+    ordered = sorted(columns, key=lambda column: column.late)
+    if face is Face.PAGE and (changes := [column for column in ordered if column.is_change]):
+        ordered = [column for column in ordered if not column.is_change]
+        run = next((at for at, column in enumerate(ordered) if column.format is RUN), -1)
+        ordered[run + 1 : run + 1] = changes
+        ordered.sort(key=lambda column: column.format is PERSON)
     return [
         column
-        for column in sorted(columns, key=lambda column: column.late)
+        for column in ordered
         if face in column.faces
         and (not rows or any(column.text(row, now_ms) for row in rows))
         and not (column.varies and len({column.plain(row) for row in rows}) == 1)

@@ -196,7 +196,7 @@ RUN_COLUMNS: Columns[RunRow] = (
     Column("name", lambda row: row.participant.name, faces=PROGRAMS),
     Column("hardware", lambda row: row.device, faces=PROGRAMS),
     Column("parent", lambda row: row.parent, faces=PROGRAMS),
-    Column("change", lambda row: row.headline, WORDS, late=3),
+    Column("change", lambda row: row.headline, WORDS, late=3, is_change=True),
     Column("changes", lambda row: " ".join(change.text for change in row.change), faces=PROGRAMS),
     Column("because", lambda row: row.because, faces=PROGRAMS),
     Column("re-test", _retest, faces=PROGRAMS),
@@ -275,6 +275,7 @@ def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
             WORDS,
             display=lambda row, _: ": ".join(filter(None, (", ".join(doubts(row)), run_title(row)))),
             late=3,
+            is_change=True,
         ),
         Column(
             "interval",
@@ -426,7 +427,7 @@ AWAITED_COLUMNS: Columns[AwaitedView] = (
     Column("when", lambda row: row.time_ms, TIME, optional=1),
     Column("by", lambda row: row.participant, PERSON, optional=2),
     Column("name", lambda row: row.participant.name, faces=PROGRAMS),
-    Column("title", lambda row: row.title, WORDS),
+    Column("title", lambda row: row.title, WORDS, is_change=True),
 )
 
 
@@ -445,7 +446,7 @@ VERIFIED_COLUMNS: Columns[VerifiedView] = (
     Column("verifier", lambda row: row.verifier, PERSON),
     Column("hardware", lambda row: row.device, optional=1),
     Column("when", lambda row: row.time_ms, TIME, optional=2),
-    Column("title", lambda row: row.title, WORDS),
+    Column("title", lambda row: row.title, WORDS, is_change=True),
 )
 
 

@@ -20,9 +20,10 @@ from autoresearch.ask.requests import MAXIMUM_ROWS, WHERE_CHARACTERS, Axis, Prog
 from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark, RunRow
 from autoresearch.face.columns.column import Columns, Face
 from autoresearch.face.columns.runs import RUN_COLUMNS, USUAL_COLUMNS, chosen_columns
+from autoresearch.log.standing.answers import RunFields
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE, one_line, sign_of, written
-from autoresearch.words import DISCREDITED, RunMark
+from autoresearch.words import BUDGET_UNITS, DISCREDITED, RunMark
 
 MOST_TICKS = 6
 # The difference of two such numbers is one, too.
@@ -92,10 +93,38 @@ class Scale:
         return step if step and self.low + step > self.low else 0.0
 
 
+# Diverged is what is so many times as far from the middle value as half of the values are; of powers of ten, so many.
+FAR, DECADES = 1000.0, 8.0
+
+
+def usual(values: Iterable[float], far: float = FAR, least: float | None = None) -> list[float]:
+    """The finite values in order without those that diverged, which rule no axis. ``scale.js`` has the same rule.
+
+    >>> usual([1.0, 2.4e54, 0.5, math.nan])
+    [0.5, 1.0]
+    """
+    finite = sorted(clipped(value) for value in values if math.isfinite(value))
+    if not finite:
+        return []
+    centre = _middle(finite)
+    away = sorted(abs(value - centre) for value in finite)
+    reach = max(_middle(away), abs(centre) if least is None else least)
+    reach = reach or min(1.0, _middle([*filter(None, away)] or [1.0]))
+    return [value for value in finite if abs(value - centre) / far <= reach]
+
+
+def _middle(ordered: Sequence[float]) -> float:
+    """Of two in the middle the smaller one: half of the values may have diverged."""
+    return min(ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2], key=abs)
+
+
 def axis_over(values: Iterable[float], *, beside: float = 0.0) -> Scale:
-    """An axis that has all these values on it, with so much room on both sides; at least a little. Not empty."""
-    finite = [value for value in values if math.isfinite(value)] or [0.0]
-    scale = Scale(min(finite), max(finite))
+    """An axis over these values, with so much room on both sides; at least a little. Not empty.
+
+    What diverged stands on its edge.
+    """
+    finite = usual(values) or [0.0]
+    scale = Scale(finite[0], finite[-1])
     room = max(beside, (scale.high - scale.low) * 0.04)
     if scale.low - room == scale.high + room:
         room = abs(scale.low) * ALONE or 1.0
@@ -103,36 +132,59 @@ def axis_over(values: Iterable[float], *, beside: float = 0.0) -> Scale:
 
 
 MOST_POINTS = 512
+# So many curves can be told apart by pointing at them.
+MOST_CURVES = 50
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    """Losses, or an agent's mean rewards, in equal parts of the training. ``look`` is the variable of its colour."""
+    """Losses, or an agent's mean rewards, in equal parts of the training. ``look`` is the variable of its colour.
+
+    ``label`` names it beside others. ``id`` is the short one of its run, ``budget`` what the run could use and
+    ``seconds`` how long it took.
+    """
 
     look: str
     values: list[float]
+    label: str = ""
+    id: str = ""
+    budget: float = 0.0
+    seconds: float = 0.0
 
 
 class CurveData(msgspec.Struct, frozen=True, kw_only=True):
-    """Training curves in one picture; what is drawn last lies on top. ``rewards`` are shown whole."""
+    """Training curves in one picture; what is drawn last lies on top. ``unit`` is that of their budgets."""
 
     curves: list[Curve]
     rewards: bool = False
+    unit: str = "budget"
 
 
-def curve_data(curves: Iterable[tuple[str, Sequence[float]]], *, rewards: bool = False) -> CurveData | None:
-    """The curves that have something to draw, each after its look; None where none has."""
-    drawn = [Curve(look=look, values=_thinned(values)) for look, values in curves if len(values) > 1]
-    return CurveData(curves=drawn, rewards=rewards) if drawn else None
+def curve_of(run: RunFields, look: str, *, label: str, run_id: str = "") -> Curve:
+    """The curve of a run."""
+    return Curve(
+        look=look,
+        values=_thinned(run.curve),
+        label=label,
+        id=run_id,
+        budget=run.budget,
+        seconds=run.duration_ms / 1000,
+    )
+
+
+def curve_data(curves: Iterable[Curve], *, rewards: bool = False, unit: str = "") -> CurveData | None:
+    """The curves that have something to draw; None where none has."""
+    drawn = [curve for curve in curves if len(curve.values) > 1]
+    return CurveData(curves=drawn, rewards=rewards, unit=BUDGET_UNITS.get(unit, unit) or "budget") if drawn else None
 
 
 def _thinned(values: Sequence[float]) -> list[float]:
     """So many of the values, the last one among them."""
     step = -(-len(values) // MOST_POINTS)
-    return list(values[::-step])[::-1]
+    return list(values[::-step])[::-1] if values else []
 
 
 AXES: Final[tuple[str, ...]] = get_args(Axis)
-UPS = ("", "value", "distance", "full")
+UPS = ("", "value", "log", "symlog", "distance", "full")
 SIZES = ("", "small", "large")
 SORTS = ("number", "time", "value", "change", "cost")
 LARGEST = 2**53
@@ -242,6 +294,10 @@ class Query:
         search = replace(self, page=1, size=Query().size, until=0).search()
         return f"/runs.{ending}?{search}" if search else f"/runs.{ending}"
 
+    def curves(self) -> RunsOf:
+        """The runs of the table whose curves are drawn."""
+        return msgspec.structs.replace(self.runs(), size=min(self.size, MOST_CURVES))
+
     def picture(self) -> str:
         """The address of the chart as a picture."""
         search = self.search()
@@ -286,7 +342,7 @@ def _read(name: str, text: str) -> str | int | None:
 
 
 LABEL_CHARACTERS = 40
-DIGITS = 8
+DIGITS = 10
 COLUMNS = {"number": "number", "time": "time_ms", "cost": "cost_ms"}
 
 
@@ -378,12 +434,16 @@ def _mark(mark: ProgressMark) -> ProgressMark:
     return msgspec.structs.replace(
         mark,
         id=_short(mark.id),
-        reported=round(mark.reported, DIGITS),
-        verified=round(mark.verified, DIGITS) if mark.verified is not None else None,
-        verified_margin=round(mark.verified_margin, DIGITS) if mark.verified_margin else None,
+        reported=_rounded(mark.reported),
+        verified=_rounded(mark.verified) if mark.verified is not None else None,
+        verified_margin=_rounded(mark.verified_margin) if mark.verified_margin else None,
         step=None,
         label=one_line(mark.label, LABEL_CHARACTERS),
     )
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.{DIGITS}g}")
 
 
 def _dots(dots: ProgressDots, axis: str) -> ProgressDots:

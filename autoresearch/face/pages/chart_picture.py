@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark
 from autoresearch.face.pages.chart import (
     COLUMNS,
+    DECADES,
     MOST_TICKS,
     AxisTick,
     Query,
@@ -17,6 +19,7 @@ from autoresearch.face.pages.chart import (
     clipped,
     is_fair,
     least_distance,
+    usual,
 )
 from autoresearch.face.pages.rendering import date, number, template
 from autoresearch.text import MAXIMIZE, brief, largest_unit, sign_of
@@ -46,14 +49,21 @@ def chart_picture(answer: ProgressAnswer, query: Query) -> str:
     floor, sign = data.floor or 0.0, sign_of(answer.task.direction)
     least = least_distance(data.noise)
 
+    threshold = _threshold(answer) if up == "symlog" else 1.0
+
     def height(value: float) -> float:
+        if up == "symlog":
+            return math.asinh(value / threshold) / math.log(10)
+        if up == "log":
+            return math.log10(max(clipped(value), sys.float_info.min))
         return math.log10(max(clipped(sign * (value - floor)), least)) if is_distance else clipped(value)
 
     column = COLUMNS[query.x]
     places = [getattr(mark, column) for mark in data.marks]
     places += [*getattr(data.dots, column), *getattr(data.failures, column)]
     across = Scale(min(places, default=0), max(places, default=1))
-    axis = _axis(answer, height, up=up, is_distance=is_distance)
+    up = "distance" if is_distance else "value" if up == "distance" else up
+    axis = _axis(answer, height, up)
 
     def at(place: float, value: float) -> tuple[float, float]:
         return _x(across, place), _y(axis.at(height(value)))
@@ -74,7 +84,7 @@ def chart_picture(answer: ProgressAnswer, query: Query) -> str:
         right=RIGHT,
         bottom=BOTTOM,
         floor=None if is_distance or data.floor is None else at(across.low, data.floor)[1],
-        up=[(_y(tick.at), tick.text) for tick in _up_ticks(axis, is_distance=is_distance)],
+        up=[(_y(tick.at), tick.text) for tick in _up_ticks(axis, up, threshold)],
         across=[(_x_at(tick.at), tick.text) for tick in _ticks(across, query.x)],
         dots=_dots(data.dots, column, at),
         failures="".join(f"M{_x(across, place)} {BOTTOM}v-7" for place in getattr(data.failures, column)),
@@ -101,29 +111,48 @@ def _y(percent: float) -> float:
     return round(BOTTOM - percent / 100 * (BOTTOM - TOP), 1)
 
 
-def _axis(answer: ProgressAnswer, height: Callable[[float], float], *, up: str, is_distance: bool) -> Scale:
-    """The values that are shown; what is worse than most stands on the edge."""
-    marks = [mark for mark in answer.marks if up == "full" or is_fair(mark)]
-    heights = sorted(height(value) for value in (*map(_value, marks), *answer.dots.reported))
+def _axis(answer: ProgressAnswer, height: Callable[[float], float], up: str) -> Scale:
+    """The values that are shown; what diverged, or is worse than most, stands on the edge."""
+    marks = [mark for mark in answer.marks if up not in ("value", "distance") or is_fair(mark)]
+    values = [*map(_value, marks), *answer.dots.reported]
+    is_decades = up in ("log", "symlog")
+    heights = usual(
+        (height(value) for value in values if up != "log" or value > 0), *((DECADES, 1.0) if is_decades else ())
+    )
     if not heights:
         return Scale(0.0, 1.0)
-    share = 1.0 if up == "full" or is_distance else FEW_SHOWN if len(heights) < FEW else MANY_SHOWN
+    share = 1.0 if up != "value" else FEW_SHOWN if len(heights) < FEW else MANY_SHOWN
     cut = int(share * (len(heights) - 1))
     low, high = heights[0], heights[cut]
-    if answer.task.direction == MAXIMIZE and not is_distance:
+    if answer.task.direction == MAXIMIZE and up == "value":
         low, high = heights[len(heights) - 1 - cut], heights[-1]
-    room = 0.06 * (high - low) or answer.task.noise or 1e-6 * abs(high) or 1.0
+    room = 0.06 * (high - low) or (0.3 if is_decades else answer.task.noise or 1e-6 * abs(high) or 1.0)
     return Scale(low - room, high + room)
 
 
-def _up_ticks(axis: Scale, *, is_distance: bool) -> Iterable[AxisTick]:
-    if not is_distance:
+def _threshold(answer: ProgressAnswer) -> float:
+    """Below it a symmetric logarithm goes on in equal steps: the power of ten of the smallest values."""
+    sizes = [abs(value) for value in (*map(_value, answer.marks), *answer.dots.reported) if value]
+    powers = usual(map(math.log10, sizes), DECADES, 1.0)
+    return 10.0 ** max(math.floor(powers[len(powers) // 10]) if powers else 0, -300)
+
+
+def _up_ticks(axis: Scale, up: str, threshold: float) -> Iterable[AxisTick]:
+    if up in ("value", "full"):
         return axis.ticks()
-    powers = range(max(math.floor(axis.low), -307), min(math.ceil(axis.high), 307) + 1)
+    is_symmetric, low, high = up == "symlog", axis.low, axis.high
+    if is_symmetric:
+        low = math.log10(threshold)
+        high = low + max(abs(axis.low), abs(axis.high))
+    powers = range(max(math.floor(low), -307), min(math.ceil(high), 307) + 1)
     digits = (1, 2, 5) if len(powers) <= MOST_TICKS else (1,)
     values = [digit * 10.0**power for power in powers[:: len(powers) // MOST_TICKS + 1] for digit in digits]
-    visible = [value for value in values if axis.low <= math.log10(value) <= axis.high]
-    return [AxisTick(axis.at(math.log10(value)), brief(value)) for value in visible]
+    if is_symmetric:
+        places = {value: math.asinh(value / threshold) / math.log(10) for one in values for value in (one, -one)}
+        places[0.0] = 0.0
+    else:
+        places = {value: math.log10(value) for value in values}
+    return [AxisTick(axis.at(at), brief(value)) for value, at in places.items() if axis.low <= at <= axis.high]
 
 
 def _ticks(across: Scale, axis: str) -> list[AxisTick]:

@@ -15,9 +15,10 @@ from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
 from autoresearch.ask.runs.boards import closed
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
-from autoresearch.face.pages.chart import CurveData, axis_over, curve_data
+from autoresearch.face.pages.chart import CurveData, axis_over, curve_data, curve_of
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
 from autoresearch.log.standing.answers import CreditAnswer, ProgramView, RunFields, leading
 from autoresearch.run.sandbox.capture import bytes_left_out
@@ -215,17 +216,21 @@ def run_content(
         "refuting": refuting(run, verification),
         "effects": {effect.name: effect for effect in effects.effects} if effects else None,
         "program": changed_program(diff.diff) if diff else None,
-        "curve": _curve(run, parent.run.run if parent and parent.run else None, task),
+        "curve": _curve(answer, parent.run.run if parent and parent.run else None, task),
         "closed": closed(task.baseline, leading(view.standing).value, task.floor) if task else None,
     }
 
 
-def _curve(run: RunFields, parent: RunFields | None, task: TaskStatus | None) -> CurveData | None:
-    curves = [("text-3", parent.curve)] if parent and len(run.curve) > 1 else []
-    return curve_data([*curves, ("blue", run.curve)] if len(run.curve) > 1 else [], rewards=_has_rewards(run, task))
+def _curve(answer: ShowAnswer, parent: RunFields | None, task: TaskStatus | None) -> CurveData | None:
+    assert answer.run is not None
+    run = answer.run.run
+    curves = [curve_of(parent, "text-3", label="its parent")] if parent and len(run.curve) > 1 else []
+    own = curve_of(run, "blue", label="this run")
+    return curve_data([*curves, own], rewards=has_rewards(run, task), unit=answer.budget_unit)
 
 
-def _has_rewards(run: RunFields, task: TaskStatus | None) -> bool:
+def has_rewards(run: RunFields, task: TaskStatus | None) -> bool:
+    """Whether the curve of a run is of rewards and not of losses."""
     return run.mode != "experiment" or (task is not None and task.metric == _REWARD)
 
 
@@ -258,7 +263,7 @@ class Bar(NamedTuple):
     text: str
 
 
-def comparison_content(compared: Sequence[Compared], task: TaskStatus | None) -> dict[str, object]:
+def comparison_content(compared: Sequence[Compared], task: TaskStatus | None, *, unit: str = "") -> dict[str, object]:
     """Runs beside each other: values on one axis, settings that differ, curves, programs as diffs to the first."""
     numbers = [leading(entry.row) for entry in compared]
     ends = [(n.value, n.margin or 0.0) for n in numbers if n.value is not None]
@@ -287,8 +292,12 @@ def comparison_content(compared: Sequence[Compared], task: TaskStatus | None) ->
         ],
         "programs": [changed_program(entry.diff.diff) if entry.diff else None for entry in compared],
         "curve": curve_data(
-            [(look, entry.run.curve) for look, entry in zip(LOOKS, compared, strict=False)],
-            rewards=_has_rewards(compared[0].run, task),
+            [
+                curve_of(entry.run, look, label=short(entry.row.id))
+                for look, entry in zip(LOOKS, compared, strict=False)
+            ],
+            rewards=has_rewards(compared[0].run, task),
+            unit=unit,
         ),
     }
 

@@ -5,6 +5,8 @@ Their data are arrays at an address of their own.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from aiohttp import web
 
 from autoresearch.ask import questions
@@ -19,10 +21,14 @@ RUNS_SHOWN = 20
 
 
 class EffectsOf(OfTask, frozen=True, kw_only=True):
-    """Of which task, which setting is shown against the value (left out: the most important one), which runs below."""
+    """Of which task, which setting is shown against the value (left out: the most important one), which runs below.
+
+    ``y`` is the axis of the value: all on a logarithm, or cut where the bulk of the runs ends.
+    """
 
     setting: SettingName = ""
     where: Where = ""
+    y: Literal["", "value", "log", "symlog"] = ""
 
 
 async def effects_page(asking: Asking) -> web.Response:
@@ -41,7 +47,7 @@ async def effects_page(asking: Asking) -> web.Response:
     maximize = task is not None and task.direction == MAXIMIZE
     values = effects_content(answer, maximize=maximize, chosen=query.setting)
     runs = await _best_runs(asking, query.where)
-    return await asking.render("effects.html", "effects", runs=runs, where=query.where, **values)
+    return await asking.render("effects.html", "effects", runs=runs, where=query.where, y=query.y, **values)
 
 
 async def _best_runs(asking: Asking, where: str) -> RunsAnswer:

@@ -16,16 +16,24 @@ from autoresearch.ask import questions
 from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf
 from autoresearch.ask.runs.answers import RunRow
 from autoresearch.errors import NotFound
-from autoresearch.face.columns.column import Face, lines
+from autoresearch.face.columns.column import Face, lines, short
 from autoresearch.face.columns.runs import chosen_columns
 from autoresearch.face.exports.tables import text_cell
 from autoresearch.face.pages.boards import ProgressContent
-from autoresearch.face.pages.chart import Query, chart_data
+from autoresearch.face.pages.chart import CurveData, Query, chart_data, curve_data, curve_of
 from autoresearch.face.pages.chart_picture import chart_picture
+from autoresearch.face.pages.run import has_rewards
+from autoresearch.text import one_line
+from autoresearch.words import RunMark
 from autoresearch_daemon.pages.node import Asking
 
 # It has styles of its own, and nothing that runs or is loaded.
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+
+# The curves of these are blue.
+LEADING_MARKS = (RunMark.LEADING, RunMark.PROVISIONAL, RunMark.CONFIRMED)
+LABEL_CHARACTERS = 80
 
 
 async def progress_page(asking: Asking) -> web.Response:
@@ -65,6 +73,21 @@ async def picture_page(asking: Asking) -> web.Response:
     )
     response.enable_compression()
     return response
+
+
+async def curves_page(asking: Asking) -> web.Response:
+    """The training curves of the runs in the table, the best marks on top."""
+    rows = (await asking.ask(questions.runs, Query.read(asking.request.query.items()).curves())).runs
+    task, curves, rewards, unit = await asking.task_status(), [], False, ""
+    for row in sorted(rows, key=lambda row: row.mark in LEADING_MARKS):
+        answer = await asking.ask(questions.run, OneRecord(id=row.id))
+        assert answer.run is not None
+        run, name = answer.run.run, short(row.id)
+        look = "blue" if row.mark in LEADING_MARKS else "dot"
+        curves.append(curve_of(run, look, label=one_line(f"{name} {row.headline}", LABEL_CHARACTERS), run_id=name))
+        rewards, unit = rewards or has_rewards(run, task), answer.budget_unit
+    data = curve_data(curves, rewards=rewards, unit=unit) or CurveData(curves=[])
+    return web.Response(body=msgspec.json.encode(data), content_type="application/json")
 
 
 async def card_page(asking: Asking) -> web.Response:

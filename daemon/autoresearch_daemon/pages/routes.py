@@ -165,7 +165,9 @@ async def compare_page(asking: Asking) -> web.Response:
             except AutoresearchError as error:
                 run = run._replace(sentence=str(error))
         compared.append(run)
-    content = run_pages.comparison_content(compared, await asking.task_status()) if compared else {"compared": []}
+    content: dict[str, object] = {"compared": []}
+    if compared:
+        content = run_pages.comparison_content(compared, await asking.task_status(), unit=answer.budget_unit)
     return await asking.render("compare.html", "compare", most=run_pages.MOST_COMPARED, **content)
 
 
@@ -253,6 +255,7 @@ PAGES: dict[str, Page] = {
     "/": progress.progress_page,
     "/chart.json": progress.chart_page,
     "/chart.svg": progress.picture_page,
+    "/curves.json": progress.curves_page,
     "/runs.csv": progress.runs_csv,
     "/runs.json": progress.runs_json,
     "/card/{id}": progress.card_page,

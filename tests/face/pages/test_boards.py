@@ -48,7 +48,8 @@ async def test_the_board_has_the_confirmed_runs_with_their_places(pages, told_wo
     page = whole_page(await pages("/board"))
     confirmed = page.text.partition("Confirmed ranked")[2].partition("Participants by")[0]
     assert re.search(
-        rf" 1 {name(told_world, 'confirmed')} 1\.7000 1\.7150 ± .* 2 {name(told_world, 'first')} 1\.9000 1\.8950",
+        rf" 1 {name(told_world, 'confirmed')} DEPTH 5→6 1\.7000 1\.7150 ± .*"
+        rf" 2 {name(told_world, 'first')} first 1\.9000 1\.8950",
         confirmed,
     )
     assert "fabricator" in page.text
@@ -107,13 +108,13 @@ async def test_the_verification_queue_says_who_is_waited_for(pages, told_world):
     page = whole_page(await pages("/verifications"))
     waiting = page.text.partition("Runs that wait for verifiers")[2].partition("Newest verifications")[0]
     assert re.search(
-        rf"{name(told_world, 'disputed')} 1\.6000 disputed evaluation, round 2 0 of \d (not )?drawn", waiting
+        rf"{name(told_world, 'disputed')} disputed 1\.6000 disputed evaluation, round 2 0 of \d (not )?drawn", waiting
     )
-    assert re.search(rf"{name(told_world, 'reported')} 1\.6500 reported evaluation 0 of 3 own", waiting)
+    assert re.search(rf"{name(told_world, 'reported')} reported 1\.6500 reported evaluation 0 of 3 own", waiting)
     assert name(told_world, "refuted") not in waiting
     newest = page.text.partition("Newest verifications")[2]
-    assert re.search(rf"{name(told_world, 'refuted')} refuted evaluation another value 1\.9000", newest)
-    assert re.search(rf"{name(told_world, 'confirmed')} confirmed evaluation the same value 1\.7000", newest)
+    assert re.search(rf"{name(told_world, 'refuted')} refuted refuted evaluation another value 1\.9000", newest)
+    assert re.search(rf"{name(told_world, 'confirmed')} confirmed confirmed evaluation the same value 1\.7000", newest)
     assert "autoresearch verify --list" in page.commands
 
 

@@ -15,7 +15,7 @@ from autoresearch.record.encoding import format_id
 from tests.nasty import NASTY, harms
 
 RUN, OTHER = format_id(bytes(32)), format_id(b"\x01" * 32)
-ASSETS_MOST = 225_000
+ASSETS_MOST = 240_000
 CROWDED = [0.1, *(0.28 + 0.006 * step for step in range(20)), *([2.3] * 6)]
 
 

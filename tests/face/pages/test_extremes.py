@@ -58,7 +58,7 @@ RUNS = st.tuples(ANY, st.sampled_from(TIMES[:6]), st.sampled_from([mark.value fo
     st.none() | ANY,
     ANY.map(abs),
     st.sampled_from(["minimize", "maximize"]),
-    st.sampled_from(["", "value", "distance", "full"]),
+    st.sampled_from(["", "value", "log", "symlog", "distance", "full"]),
     st.sampled_from(["number", "time", "cost"]),
 )
 @settings(max_examples=60, deadline=None)

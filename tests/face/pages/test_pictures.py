@@ -14,7 +14,7 @@ from autoresearch.ask.records import Measured, VerificationStateView
 from autoresearch.ask.runs.answers import MarkCounts, PathStep, RunRow
 from autoresearch.ask.runs.diffs import unified_diff
 from autoresearch.face.pages.boards import Interval, confirmed_board, places
-from autoresearch.face.pages.chart import Scale, axis_over, curve_data
+from autoresearch.face.pages.chart import Scale, axis_over, curve_data, curve_of, usual
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
 from autoresearch.face.pages.run import changed_program, log_tail
 from autoresearch.log.standing.answers import BlobView, ParticipantView, ProgramView, RunFields, RunStanding, RunView
@@ -38,6 +38,29 @@ def test_every_value_has_a_place_on_its_axis(values, beside):
     ticks = axis.ticks()
     assert len(ticks) <= 6
     assert [tick.at for tick in ticks] == sorted(tick.at for tick in ticks)
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([], []),
+        ([math.nan, math.inf], []),
+        ([7.0], [7.0]),
+        ([1e300], [1e300]),
+        ([0.5, 0.5, 0.5], [0.5, 0.5, 0.5]),
+        ([1e-9, 1.0, 1e9, 1e300], [1e-9, 1.0]),
+        ([1.0, 2.4e54], [1.0]),
+        ([-1e300, 0.1, 0.2, 0.3], [0.1, 0.2, 0.3]),
+        ([0.0, 0.0, 0.0, 0.4], [0.0, 0.0, 0.0, 0.4]),
+        ([0.0, 0.0, 0.0, 1e300], [0.0, 0.0, 0.0]),
+        ([2.0, 0.03, 0.02, 0.011, 55.0], [0.011, 0.02, 0.03, 2.0]),
+        ([1e9 + 1, 1e9 + 2, 1e9 + 9], [1e9 + 1, 1e9 + 2, 1e9 + 9]),
+    ],
+)
+def test_what_diverged_rules_no_axis(values, shown):
+    assert usual(values) == shown
+    assert all(0 <= axis_over(values).at(value) <= 100 for value in values if math.isfinite(value))
+    assert usual(map(math.log10, [1e-9, 1.0, 1e9, 1e300]), 8.0, 1.0) == [-9, 0, 9]
 
 
 def test_ticks_are_round_numbers():
@@ -260,9 +283,15 @@ def test_a_progress_bar_in_a_log_is_its_last_state():
 
 def test_a_curve_ends_with_its_last_point():
     long = [float(at) for at in range(2_001)]
-    data = curve_data([("grey", [1.0]), ("blue", long)])
+    data = curve_data([drawn_of([1.0], "grey"), drawn_of(long, "blue")], unit="work")
     [drawn] = data.curves
     assert (drawn.look, drawn.values[-1]) == ("blue", 2_000.0)
     assert len(drawn.values) <= 512
-    assert curve_data([("blue", [1.0])]) is None
-    assert (data.rewards, curve_data([("blue", long)], rewards=True).rewards) == (False, True)
+    assert (drawn.budget, drawn.seconds, data.unit) == (1.0, 2.5, "work units")
+    assert curve_data([drawn_of([1.0], "blue")]) is None
+    assert (data.rewards, curve_data([drawn_of(long, "blue")], rewards=True).rewards) == (False, True)
+
+
+def drawn_of(values, look):
+    run = msgspec.structs.replace(a_run().run, curve=values, duration_ms=2_500)
+    return curve_of(run, look, label="")

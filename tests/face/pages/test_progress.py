@@ -92,6 +92,21 @@ async def test_the_table_has_every_run_that_the_chart_has(get):
     assert (chart["maximize"], chart["floor"], chart["binned"]) == (False, None, False)
 
 
+async def test_what_changed_follows_the_run_whole_and_its_author_stands_last(tmp_path):
+    names = [f"A_SETTING_WITH_A_LONG_NAME_{number}" for number in range(7)]
+    with empty_world(tmp_path) as world:
+        first = world.publish(1.9, "first", genome=dict.fromkeys(names, 1))
+        world.publish(1.8, "second", parent=first, genome=dict.fromkeys(names, 2), by=ANN)
+        async with site_of(world.node, tmp_path) as site, aiohttp.ClientSession() as session:
+            table = await (await session.get(f"{site}/")).text()
+            parents = await (await session.get(f"{site}/run/{short_id(first.id)}")).text()
+    heads = re.findall(r'<th scope="col" class="c-(\w+)', table)
+    assert heads[:3] + heads[-1:] == ["number", "run", "words", "by"]
+    kids = parents.partition("Child runs")[2].partition("</ul>")[0]
+    for text in (table.partition("<tbody>")[2].partition("</tr>")[0], kids):
+        assert re.findall(r">(A_\w+) 1→2<", text) == names, text
+
+
 async def test_the_key_is_a_filter_by_marks(get, told_world):
     text, _ = await get("/?state=refuted,fraud")
     assert set(rows(text)) == {short_id(told_world.runs[name].id) for name in ("refuted", "fraud")}

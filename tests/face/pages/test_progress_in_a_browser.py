@@ -203,3 +203,47 @@ async def test_large_values_are_written_with_seven_digits_in_the_chart_too(brows
         node.local.close()
     assert seen.complaints == []
     assert "98583.25 reported" in seen.answer
+
+
+async def test_what_diverged_stands_at_the_edge_and_axes_and_smoothing_are_in_the_address(browser, tmp_path):
+    with Notebook.at(tmp_path / "notebook") as notebook:
+        node = SmallNode(notebook, tmp_path / "local.sqlite")
+        task = notebook.task(floor=None)
+        for depth, value in enumerate((1.0, 1e-9, 1e9, 1e100)):
+            curve = [10 * value, 4 * value, 2 * value] if value < 1e100 else [1.0, 1e50, 1e100]
+            genome = {"DEPTH": depth}
+            notebook.run(task, value, source=f"DEPTH = {depth}\n", curve=curve, duration_ms=3_000, genome=genome)
+
+        def act(page):
+            outside = drawn(page).locator("#outside").inner_text()
+            page.locator("[data-view=y] label", has_text="log").first.click()
+            at(page, "?y=log")
+            on_log = page.locator("#outside").inner_text()
+            page.locator("#chart").focus()
+            page.keyboard.press("Shift+End")
+            page.locator("#card .badge").wait_for()
+            edge = page.locator("#card").inner_text()
+            page.locator("#curves summary").press("Enter")
+            page.locator("#curves canvas").wait_for()
+            page.locator("#curves label", has_text="seconds").click()
+            page.locator("#curves [name=curve-smooth]").focus()
+            page.keyboard.press("End")
+            page.wait_for_url("**/?y=log#curves=,seconds,0.95")
+            page.reload()
+            page.locator("#curves canvas").wait_for()
+            kept = page.locator("#curves :checked").evaluate_all("all => all.map(one => one.value)")
+            box = page.locator("#curves .u-over").bounding_box()
+            page.mouse.move(box["x"] + 0.34 * box["width"], box["y"] + 30)
+            page.locator(".curve-told", has_text="At 1").wait_for()
+            return outside, on_log, edge, kept, page.locator(".curve-told").inner_text()
+
+        async with site_of(node, tmp_path) as site:
+            seen = await browser.visit(f"{site}/", act, shot="diverged")
+        node.local.close()
+    outside, on_log, edge, kept, told = seen.answer
+    assert seen.complaints == []
+    assert outside == "Marks at the edge: 2 above the axis, up to 1e100."
+    assert on_log == "Marks at the edge: 1 above the axis, up to 1e100."
+    assert "1e100" in edge
+    assert kept == ["log", "seconds"]
+    assert "1e9" in told or "1e10" in told

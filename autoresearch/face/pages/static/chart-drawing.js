@@ -1,17 +1,17 @@
 /* What the progress chart draws on its canvas: dots, lines, marks, labels. It keeps no state and asks nothing.
 
 A scene has `all` (the chart's data), `found` (the same for a filter, or null), `column` (of the axis across), `x` and
-`y` (from a run or a value to the scale), `up` (value, distance or full) and `colours`. What a filter leaves out stays, faintly. */
+`y` (from a run or a value to the scale), `up` (value, log, symlog, distance or full) and `colours`. What a filter leaves out stays, faintly. */
 (() => {
 "use strict";
-const { metric, signed, decimalsBetween } = window.autoresearchNumbers;
+const { metric, signed, decimalsBetween } = window.autoresearchNumbers, { bulk, scaleOf } = window.autoresearchScale;
 const COLOURS = ["surface", "line", "text", "text-2", "text-3", "blue", "band", "amber", "red", "violet", "grey", "dot"];
 const RADIUS = { confirmed: 5, provisional: 4.3, leading: 4, "not replicated": 2.9, disputed: 5, refuted: 3.6, fraud: 4, banned: 4, unavailable: 3.6, "not believed": 3.6 };
 // What is drawn later lies above.
 const ORDER = ["reported", "unavailable", "not believed", "not replicated", "refuted", "banned", "fraud", "leading", "provisional", "disputed", "confirmed"];
 const HUE = { "not replicated": "grey", unavailable: "grey", "not believed": "amber", disputed: "amber", refuted: "red", fraud: "violet", banned: "violet", reported: "dot" };
 const DISCREDITED = new Set(["refuted", "fraud", "banned", "not believed"]);
-const FAINT = .15, NARROW = 560, FEW = 200, MANY = 20000, CROWD = 300, CROWDED = 14, TWO_PI = 2 * Math.PI;
+const FAR_OFF = 1e4, FAINT = .15, NARROW = 560, FEW = 200, MANY = 20000, CROWD = 300, CROWDED = 14, TWO_PI = 2 * Math.PI;
 const isNarrow = u => u.width < NARROW;
 
 function readColours() {
@@ -24,7 +24,6 @@ function readColours() {
 /* The verified value where there is one, else the reported one. */
 const valueOf = mark => mark.verified ?? mark.reported;
 const sorted = values => values.filter(Number.isFinite).sort((a, b) => a - b);
-const quantile = (values, share) => values[Math.min(values.length - 1, Math.floor(share * values.length))];
 
 /* Smaller is better in here, whatever the metric's direction. */
 function valuesIn(all, x, [lo, hi]) {
@@ -41,30 +40,13 @@ function columnAt(dots, i) {
   return { number: dots.number[i], time_ms: dots.time_ms[i], cost_ms: dots.cost_ms[i] };
 }
 
-/* The part of the metric that is shown: without `full`, cut where the bulk of the runs ends. */
-function valueRange(scene, window) {
-  const { all, up } = scene, { sign, fair, lead, doubtful } = valuesIn(all, scene.x, window);
-  const shown = up === "full" || !fair.length ? sorted([...fair, ...doubtful]) : fair;
-  if (!shown.length) return [0, 1];
-  let good = shown[0], bad = shown.at(-1);
-  if (up !== "full") {
-    const middle = quantile(shown, .75) - quantile(shown, .25);
-    // One absurd report must not squeeze the others into a line; what was confirmed is always there.
-    if (middle > 0) good = Math.min(Math.max(good, quantile(shown, .25) - 8 * middle), lead[0] ?? Infinity);
-    bad = shown.length < 60 ? quantile(shown, .85) : Math.min(quantile(shown, .955), Math.max(quantile(shown, .88), ...lead));
-  }
-  const floor = all.floor === null ? null : sign * all.floor;
-  if (floor !== null && good - floor < 1.5 * (bad - good) && floor < bad) good = Math.min(good, floor);
-  const pad = .06 * (bad - good) || all.noise || .05 * Math.abs(good) || 1;
-  return sign > 0 ? [good - pad, bad + pad] : [-bad - pad, -good + pad];
-}
-
-/* How far from the floor, for a logarithm. */
-function distanceRange(scene, window) {
-  const { fair, doubtful } = valuesIn(scene.all, scene.x, window), sign = scene.all.maximize ? -1 : 1;
-  const distances = (fair.length ? fair : doubtful).map(value => scene.y(sign * value));
-  if (!distances.length) return [.1, 1];
-  return [.75 * distances[0], 1.15 * distances.at(-1)];
+/* The axis up for the runs in a part of the axis across. What is discredited has a place on it where all values have. */
+function upScale(scene, window) {
+  const { all, up } = scene, { sign, fair, lead, doubtful } = valuesIn(all, scene.x, window), some = fair.length ? fair : doubtful;
+  if (up === "distance") return scaleOf("log", some.map(value => scene.y(sign * value)));
+  if (up !== "value") return scaleOf(up === "full" ? "linear" : up, [...fair, ...doubtful].map(value => sign * value), all.noise);
+  const values = bulk(some, { lead, floor: all.floor === null ? null : sign * all.floor });
+  return scaleOf("linear", values.map(value => sign * value), all.noise, true);
 }
 
 /* --- marks --- */
@@ -118,7 +100,8 @@ class Painter {
 
   atX(run) { return this.u.valToPos(this.scene.x(run), "x", true); }
 
-  atY(value) { return this.u.valToPos(this.scene.y(value), "y", true); }
+  /* A canvas draws no line to a place that is too far away. */
+  atY(value) { return Math.max(-FAR_OFF, Math.min(FAR_OFF, this.u.valToPos(this.scene.y(value), "y", true))); }
 
   /* What lies outside stands on the edge. -1: above it, 1: below it. */
   place(value, inset) {
@@ -204,11 +187,12 @@ class Painter {
       if (mark.mark !== kind) continue;
       const x = this.atX(mark);
       if (x < this.left - 6 * k || x > this.right + 6 * k) continue;
-      const [y] = this.place(valueOf(mark), 6), smaller = kind === "confirmed" && !mark.leads ? 1.6 : 0;
+      const [y, edge] = this.place(valueOf(mark), 13), smaller = kind === "confirmed" && !mark.leads ? 1.6 : 0;
       // Many marks side by side are a worm: of those of a kind in a small square one is drawn.
       const place = `${kind} ${Math.round(x / crowd)} ${Math.round(y / crowd)}`;
       if (!crowd || !taken.has(place)) drawMark(g, scene.colours, kind, x, y, ((RADIUS[kind] || 2.6) - smaller) * k * shrunk, 1.5 * k);
       taken.add(place);
+      if (edge) this.caret(x, y + 9 * edge * k, edge);
       if (isKept) this.keep(x, y, { id: mark.id, mark: kind, value: valueOf(mark), run: mark, at: scene.x(mark) });
     }
     g.globalAlpha = 1;
@@ -224,7 +208,7 @@ class Painter {
       if (named === most) break;
       const x = this.atX(step.mark), y = this.atY(value(step.mark)), text = step.mark.label;
       if (x < this.left || x > this.right || y < this.top || y > this.bottom) continue;
-      const gain = ` ${signed(step.gain, decimalsBetween(this.u.scales.y.min, this.u.scales.y.max))}`;
+      const gain = ` ${signed(step.gain, ["value", "full"].includes(scene.up) ? decimalsBetween(this.u.scales.y.min, this.u.scales.y.max) : null)}`;
       const width = g.measureText(text).width + g.measureText(gain).width, spot = this.spot(x, y, width);
       if (!spot) continue;
       taken.push(spot);
@@ -293,17 +277,9 @@ function draw(u, scene) {
 }
 
 /* --- axes --- */
-function decades(lo, hi) {
-  const found = [];
-  for (let power = Math.floor(Math.log10(lo)); power <= Math.ceil(Math.log10(hi)); power++) {
-    for (const digit of [1, 2, 5]) { const at = +(digit * 10 ** power).toPrecision(1); if (at >= lo && at <= hi) found.push(at); }
-  }
-  return found;
-}
-
 function axis(colours, more) {
   return { stroke: () => colours()["text-2"], font: `11px ${colours().font}`, grid: { stroke: () => colours().line, width: 1 }, ticks: { show: false }, gap: 6, ...more };
 }
 
-window.autoresearchChart = { draw, drawMark, readColours, valueRange, distanceRange, columnAt, decades, axis, ORDER, RADIUS };
+window.autoresearchChart = { draw, drawMark, readColours, valueOf, upScale, columnAt, axis, ORDER, RADIUS };
 })();

@@ -4,7 +4,7 @@ state, so that Back and a copied link show the same. */
 (async () => {
 "use strict";
 const find = (selector, from = document) => from.querySelector(selector);
-const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt, decades } = window.autoresearchChart, { metric, brief, grouped, decimalsBetween } = window.autoresearchNumbers;
+const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueOf, upScale, columnAt } = window.autoresearchChart, { metric, brief, grouped } = window.autoresearchNumbers, { upAxis, outside } = window.autoresearchScale;
 if (!box) return;
 const card = find("#card"), say = find("#say"), plot = find("#plot"), dark = matchMedia("(prefers-color-scheme: dark)");
 const isExported = "exported" in box.dataset, exported = new Set((box.dataset.exported || "").split(" "));
@@ -40,7 +40,7 @@ function withView(href) {
   for (const [name, usual] of Object.entries(USUAL)) {
     if (view[name] === usual) url.searchParams.delete(name); else url.searchParams.set(name, view[name]);
   }
-  return url.pathname + url.search.replaceAll("%2C", ",");
+  return url.pathname + url.search.replaceAll("%2C", ",") + url.hash;
 }
 
 /* Links of the table were made for the view that the server knew. */
@@ -138,30 +138,32 @@ const X_LABELS = {
 
 const axis = more => window.autoresearchChart.axis(() => colours, more);
 
-function upAxis(isDistance, [lo, hi], isNarrow) {
-  // Failures alone have no values to read.
-  if (!all.marks.length && !all.dots.reported.length) return axis({ size: 20, values: (_, values) => values.map(() => "") });
-  const places = decimalsBetween(lo, hi), size = isNarrow ? 44 : 54;
-  if (!isDistance) return axis({ size, space: 36, values: (_, values) => values.map(value => metric(value, places)) });
-  return axis({ size, space: 36, splits: () => decades(lo, hi), filter: (_, splits) => splits, values: (_, values) => values.map(value => value === null ? "" : brief(value)) });
-}
-
 function rebuild() {
   u?.destroy();
   u = null;
   if (!box.clientHeight) return;
-  const [lo, hi] = bounds(), shown = scene(), isDistance = shown.up === "distance", isNarrow = box.clientWidth < NARROW;
-  const range = (isDistance ? distanceRange : valueRange)(shown, [lo, hi]);
+  const [lo, hi] = bounds(), shown = scene(), isNarrow = box.clientWidth < NARROW, scale = upScale(shown, [lo, hi]), { range } = scale;
+  if (shown.up !== "distance") shown.y = scale.place;
   u = new uPlot({
     width: box.clientWidth, height: box.clientHeight, ms: 1, legend: { show: false }, padding: [8, isNarrow ? 18 : 12, 0, 0],
     cursor: { points: { show: false }, drag: { x: true, y: false, dist: 8, setScale: false }, bind: { dblclick: () => () => show({ since: 0, to: 0 }) } },
-    scales: { x: { time: view.x === "time", range: [lo, hi] }, y: isDistance ? { distr: 3, log: 10, range } : { range } },
-    axes: [axis({ size: 30, space: view.x === "time" ? 100 : 80, values: X_LABELS[view.x] }), upAxis(isDistance, range, isNarrow)],
+    scales: { x: { time: view.x === "time", range: [lo, hi] }, y: scale.options },
+    axes: [axis({ size: 30, space: view.x === "time" ? 100 : 80, values: X_LABELS[view.x] }), upAxis(scale, axis({ size: isNarrow ? 48 : 58 }))],
     series: [{}, { paths: () => null, points: { show: false } }],
     hooks: { draw: [drawn => keep(draw(drawn, shown))], setSelect: [selected] },
   }, [[lo, hi], range], box);
   box.append(ring, card);
   listen(u.over);
+  tellOutside(found || all, [lo, hi], range, shown);
+}
+
+/* What the axis has no room for is said: the marks at its edges look alike. */
+function tellOutside({ marks, dots }, [lo, hi], range, { x, up }) {
+  const isIn = run => x(run) >= lo && x(run) <= hi, values = [], counts = [];
+  for (const mark of marks) if (isIn(mark)) { values.push(valueOf(mark)); counts.push(1); }
+  dots.reported.forEach((value, i) => { if (isIn(columnAt(dots, i))) { values.push(value); counts.push(dots.count[i] || 1); } });
+  const told = up === "distance" ? "" : outside(values, range, at => counts[at]);
+  find("#outside").textContent = told && `Marks at the edge: ${told}.`;
 }
 
 /* --- zoom --- */

@@ -5,6 +5,7 @@ pointer and the keyboard. Each picture says where its runs are; nothing is drawn
 const CARD_DELAY_MS = 50, REACH = 20, DRAGGED = 8, DISCREDITED = new Set(["refuted", "fraud", "banned", "not believed"]), ID = 8;
 // What their authors report does not count now.
 const DOUBTED = new Set([...DISCREDITED, "disputed", "unavailable"]);
+const { bulk, scaleOf } = window.autoresearchScale;
 
 /* Columns as face/pages/effects.py packs them. */
 const loads = new Map();
@@ -33,19 +34,11 @@ async function read(address) {
   };
 }
 
-const quantile = (values, share) => values[Math.min(values.length - 1, Math.floor(share * values.length))];
-
-/* The part of the metric that is shown: cut where the bulk of the runs ends, as the chart of Progress is. */
-function valueRange(data, since = 0, to = data.runs) {
-  const sign = data.maximize ? -1 : 1;
-  const fair = data.value.subarray(since, to).map((value, at) => DISCREDITED.has(data.mark(since + at)) ? NaN : sign * value).filter(Number.isFinite).sort();
-  if (!fair.length) return [0, 1];
-  const middle = quantile(fair, .75) - quantile(fair, .25);
-  let good = middle > 0 ? Math.max(fair[0], quantile(fair, .25) - 8 * middle) : fair[0];
-  const bad = quantile(fair, fair.length < 60 ? .9 : .95), floor = data.floor === null ? null : sign * data.floor;
-  if (floor !== null && good - floor < 1.5 * (bad - good) && floor < bad) good = Math.min(good, floor);
-  const pad = .06 * (bad - good || Math.abs(good) || 1);
-  return sign > 0 ? [good - pad, bad + pad] : [-bad - pad, -good + pad];
+/* The axis up for some runs: cut where the bulk of them ends, as on Progress, or a logarithm of all. */
+function upScale(data, kind = "value", since = 0, to = data.runs) {
+  const sign = data.maximize ? -1 : 1, fair = data.value.subarray(since, to).filter((value, at) => Number.isFinite(value) && !DISCREDITED.has(data.mark(since + at)));
+  if (kind !== "value") return scaleOf(kind, fair, data.noise);
+  return scaleOf("linear", bulk(fair.map(value => sign * value), { floor: data.floor === null ? null : sign * data.floor }).map(value => sign * value), data.noise, true);
 }
 
 /* Dots on a canvas in pixels of it: where many lie on each other, three are drawn. */
@@ -147,5 +140,5 @@ function showKey(data, runs) {
   for (const entry of document.querySelectorAll(".key [data-mark]")) entry.hidden = !there.has(entry.dataset.mark);
 }
 
-window.autoresearchColumns = { DOUBTED, READING: "Reading the runs …", load, valueRange, dots, Pointing, showKey };
+window.autoresearchColumns = { DOUBTED, READING: "Reading the runs …", load, upScale, dots, Pointing, showKey };
 })();

@@ -4,7 +4,7 @@ axis is a condition, which stands in the field below; the field finds the runs o
 "use strict";
 const box = document.getElementById("parallel"), told = document.getElementById("parallel-told"), form = document.getElementById("where");
 if (!box || !form) return;
-const { readColours } = window.autoresearchChart, { DOUBTED, READING, load, valueRange } = window.autoresearchColumns;
+const { readColours } = window.autoresearchChart, { DOUBTED, READING, load, upScale } = window.autoresearchColumns;
 const names = JSON.parse(document.getElementById("axes").textContent), VALUE = "value", dark = matchMedia("(prefers-color-scheme: dark)");
 const LEAST_WIDTH = 96, TOP = 34, BOTTOM = 18, LINES = 3000, WIDE = 30, BEST = .1, GRAB = 24, LEAST_DRAG = 4;
 const canvas = document.createElement("canvas"), front = document.createElement("canvas");
@@ -16,20 +16,23 @@ box.append(canvas, front);
 const rounded = (number, up) => { const step = 10 ** (Math.floor(Math.log10(Math.abs(number) || 1)) - 4); return String(+((up ? Math.ceil : Math.floor)(number / step) * step).toPrecision(6)); };
 
 class Axis {
-  constructor(name, values, texts, range) {
-    Object.assign(this, { name, values, texts, brush: null });
+  constructor(name, values, texts, scale = null) {
+    Object.assign(this, { name, values, texts, scale, brush: null });
     let low = Infinity, high = -Infinity;
     for (const value of values) { if (value < low) low = value; if (value > high && value < Infinity) high = value; }
-    [this.low, this.high] = range || (low > high ? [0, 1] : low === high || texts.length ? [low - .5, high + .5] : [low, high]);
-    this.isLog = !range && !texts.length && low > 0 && high / low >= WIDE;
+    [this.low, this.high] = scale?.range || (low > high ? [0, 1] : low === high || texts.length ? [low - .5, high + .5] : [low, high]);
+    this.isLog = !scale && !texts.length && low > 0 && high / low >= WIDE;
   }
 
   share(value) {
-    const scale = this.isLog ? Math.log : one => one;
-    return Math.max(0, Math.min(1, (scale(value) - scale(this.low)) / (scale(this.high) - scale(this.low))));
+    const to = this.scale?.to || (this.isLog ? Math.log : one => one), placed = this.scale?.place(value) ?? value;
+    return Math.max(0, Math.min(1, (to(placed) - to(this.low)) / (to(this.high) - to(this.low))));
   }
 
-  at(share) { return this.isLog ? this.low * (this.high / this.low) ** share : this.low + share * (this.high - this.low); }
+  at(share) {
+    if (this.scale) { const [low, high] = [this.low, this.high].map(this.scale.to); return this.scale.from(low + share * (high - low)); }
+    return this.isLog ? this.low * (this.high / this.low) ** share : this.low + share * (this.high - this.low);
+  }
 
   /* Ends that lie at the end of the axis are none: the axis of the value is cut. */
   get ends() { return [this.brush[0] <= 0 ? -Infinity : this.at(this.brush[0]), this.brush[1] >= 1 ? Infinity : this.at(this.brush[1])]; }
@@ -44,7 +47,7 @@ class Axis {
 
 function show(data) {
   const known = names.filter(name => data.settings.has(name)).map(name => data.settings.get(name));
-  const axes = [...known.map(one => new Axis(one.name, one.values, one.texts)), new Axis(VALUE, data.value, [], valueRange(data))];
+  const axes = [...known.map(one => new Axis(one.name, one.values, one.texts)), new Axis(VALUE, data.value, [], upScale(data, document.querySelector("[name=y]:checked").value || "value"))];
   const field = form.elements.where, sign = data.maximize ? -1 : 1;
   const runs = Array.from(data.value.keys()).filter(run => Number.isFinite(data.value[run]) && !DOUBTED.has(data.mark(run))).sort((a, b) => sign * (data.value[a] - data.value[b]));
   const every = Math.max(1, Math.floor(runs.length / LINES)), best = runs.slice(0, Math.ceil(BEST * runs.length));
@@ -121,6 +124,7 @@ function show(data) {
       const title = axis.name === VALUE ? box.dataset.metric : axis.name;
       text(title.length > 15 ? `${title.slice(0, 14)}…` : title, left, 11, colours.text);
       if (axis.texts.length) axis.texts.slice(0, 12).forEach((word, i) => text(word.slice(0, 14), left, y(axis, i) + 4, colours["text-2"]));
+      else if (axis.scale) for (const tick of axis.scale.ticks(6)) text(tick.text, left, y(axis, tick.value) + 4, colours["text-2"]);
       else { text(brief(axis.high), left, TOP - 6, colours["text-2"]); text(brief(axis.low), left, height - 4, colours["text-2"]); }
       if (!axis.brush) return;
       const [top, bottom] = [1, 0].map(end => TOP + (1 - axis.brush[end]) * (height - TOP - BOTTOM));

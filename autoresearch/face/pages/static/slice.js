@@ -3,9 +3,9 @@
 "use strict";
 const box = document.getElementById("slice"), told = document.getElementById("slice-told");
 if (!box || !window.uPlot) return;
-const { readColours, drawMark, axis, decades, ORDER, RADIUS } = window.autoresearchChart;
-const { DOUBTED, READING, load, valueRange, dots, Pointing, showKey } = window.autoresearchColumns;
-const { metric, brief, grouped, decimalsBetween } = window.autoresearchNumbers;
+const { readColours, drawMark, axis, ORDER, RADIUS } = window.autoresearchChart, { decades, upAxis, outside } = window.autoresearchScale;
+const { DOUBTED, READING, load, upScale, dots, Pointing, showKey } = window.autoresearchColumns;
+const { metric, brief, grouped } = window.autoresearchNumbers;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const FEW_VALUES = 24, FEW_RUNS = 3, MANY_MARKS = 300, WIDE = 30, WINDOWS = 32, LEAST_WINDOW = 9, SPREAD = 14, NARROW = 560;
 const PLAIN = ORDER.filter(mark => mark !== "reported");
@@ -42,7 +42,7 @@ function show(data) {
   for (const run of all) { distinct.add(at[run]); if (distinct.size > FEW_VALUES) break; }
   const isFew = distinct.size <= FEW_VALUES, isLog = !setting.texts.length && lowest > 0 && highest / lowest >= WIDE;
   const counted = valued.filter(run => !DOUBTED.has(data.mark(run)));
-  const line = medians(counted, at, data.value, isFew && counted.length >= FEW_RUNS * distinct.size), up = valueRange(data), places = decimalsBetween(...up);
+  const line = medians(counted, at, data.value, isFew && counted.length >= FEW_RUNS * distinct.size), up = upScale(data, document.querySelector("[name=y]:checked").value || "value");
   const xs = new Float32Array(data.runs).fill(NaN), ys = new Float32Array(data.runs).fill(NaN);
   const say = run => `${setting.name} ${setting.texts[at[run]] ?? brief(at[run])}${Number.isFinite(data.value[run]) ? `, ${metric(data.value[run], data.decimals)}` : ""}, ${data.mark(run)}`;
   const pointing = new Pointing(box, data, { xs, ys, order: all, say });
@@ -65,7 +65,7 @@ function show(data) {
     const spread = isFew ? Math.min(2 * SPREAD * k, .6 * gap) : 0;
     for (const run of all) {
       xs[run] = u.valToPos(at[run], "x", true) + spread * ((run * .618034) % 1 - .5);
-      const y = u.valToPos(data.value[run], "y", true);
+      const y = u.valToPos(up.place(data.value[run]), "y", true);
       ys[run] = Number.isFinite(y) ? Math.max(top + 4 * k, Math.min(bottom - 8 * k, y)) : bottom - 4 * k;
     }
     g.save();
@@ -84,10 +84,10 @@ function show(data) {
     for (const [colour, thick] of [[colours.surface, 5], [colours.blue, 2.4]]) {
       g.strokeStyle = colour; g.lineWidth = thick * k;
       g.beginPath();
-      for (const [x, y] of line) g.lineTo(u.valToPos(x, "x", true), u.valToPos(y, "y", true));
+      for (const [x, y] of line) g.lineTo(u.valToPos(x, "x", true), u.valToPos(up.place(y), "y", true));
       g.stroke();
       g.fillStyle = colour;
-      if (isFew) for (const [x, y] of line) { g.beginPath(); g.arc(u.valToPos(x, "x", true), u.valToPos(y, "y", true), (thick + 1) * k, 0, 2 * Math.PI); g.fill(); }
+      if (isFew) for (const [x, y] of line) { g.beginPath(); g.arc(u.valToPos(x, "x", true), u.valToPos(up.place(y), "y", true), (thick + 1) * k, 0, 2 * Math.PI); g.fill(); }
     }
     if (!isMany) marks(g, k);
     g.restore();
@@ -103,22 +103,23 @@ function show(data) {
     const isNarrow = box.clientWidth < NARROW, words = setting.texts.length > 0;
     const across = {
       size: 30, space: 70, values: (_, values) => values.map(one => one === null ? "" : words ? setting.texts[one] ?? "" : brief(one)),
-      ...words ? { splits: () => [...distinct].sort((a, b) => a - b) } : isLog ? { splits: () => decades(...edge), filter: (_, splits) => splits } : {},
+      ...words ? { splits: () => [...distinct].sort((a, b) => a - b) } : isLog ? { splits: () => decades(edge, 6).map(tick => tick.value), filter: (_, splits) => splits } : {},
     };
     chart = new uPlot({
       width: box.clientWidth, height: box.clientHeight, legend: { show: false }, padding: [8, isNarrow ? 18 : 12, 0, 0],
       cursor: { points: { show: false }, drag: { x: false, y: false } },
-      scales: { x: isLog ? { time: false, distr: 3, log: 10, range: edge } : { time: false, range: wide }, y: { range: up } },
-      axes: [axis(() => colours, across), axis(() => colours, { size: isNarrow ? 44 : 54, space: 36, values: (_, values) => values.map(one => metric(one, places)) })],
+      scales: { x: isLog ? { time: false, distr: 3, log: 10, range: edge } : { time: false, range: wide }, y: up.options },
+      axes: [axis(() => colours, across), upAxis(up, axis(() => colours, { size: isNarrow ? 48 : 58 }))],
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: { draw: [draw] },
-    }, [isLog ? edge : wide, up], box);
+    }, [isLog ? edge : wide, up.range], box);
     pointing.listen(chart.over);
   }
 
+  const beyond = outside(valued.map(run => data.value[run]), up.range);
   const best = line.reduce((a, b) => (data.maximize ? b[1] > a[1] : b[1] < a[1]) ? b : a, line[0]);
   const rest = known.length < data.runs ? ` ${grouped(data.runs - known.length)} others state none.` : "";
-  told.textContent = `${grouped(known.length)} runs state ${setting.name}${failed.length ? `; ${grouped(failed.length)} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1], data.decimals)}, at ${setting.texts[best[0]] ?? brief(best[0])}.` : ""}${rest}${data.left_out ? ` ${grouped(data.left_out)} older runs are left out.` : ""}`;
+  told.textContent = `${grouped(known.length)} runs state ${setting.name}${failed.length ? `; ${grouped(failed.length)} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1], data.decimals)}, at ${setting.texts[best[0]] ?? brief(best[0])}.` : ""}${rest}${data.left_out ? ` ${grouped(data.left_out)} older runs are left out.` : ""}${beyond && ` Marks at the edge: ${beyond}.`}`;
   showKey(data, all);
   new ResizeObserver(() => { if (chart?.width !== box.clientWidth || chart?.height !== box.clientHeight) rebuild(); }).observe(box);
   dark.addEventListener("change", rebuild);

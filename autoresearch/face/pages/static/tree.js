@@ -4,11 +4,11 @@ confirmed is a dead end; folded, the dead ends of a run are one pale line to the
 "use strict";
 const box = document.getElementById("tree"), told = document.getElementById("tree-told"), ends = document.getElementById("ends");
 if (!box || !window.uPlot) return;
-const { readColours, drawMark, axis, decades, ORDER, RADIUS } = window.autoresearchChart;
-const { DOUBTED, READING, load, valueRange, dots, Pointing, showKey } = window.autoresearchColumns;
+const { readColours, drawMark, axis, ORDER, RADIUS } = window.autoresearchChart, { scaleOf, upAxis } = window.autoresearchScale;
+const { DOUBTED, READING, load, upScale, dots, Pointing, showKey } = window.autoresearchColumns;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const FEW = 400, NARROW = 560, NEAR = .1, ALIVE = ["leading", "provisional", "confirmed"], PLAIN = ORDER.filter(mark => mark !== "reported");
-const { metric, brief, grouped, decimalsBetween } = window.autoresearchNumbers;
+const { metric, grouped } = window.autoresearchNumbers;
 
 /* Parents before their children, whatever their times say. */
 function topDown(parent) {
@@ -81,12 +81,6 @@ function show(data) {
   }
   const picture = { xs, ys, order: [], isByX: true, say, click: run => isStub(run) && toggle(run), toggle, along: way };
   const pointing = new Pointing(box, data, picture);
-
-  /* How far from the floor, on a logarithm: equal heights are equal shares of what is left. */
-  function farRange(since, to) {
-    const far = value.subarray(since, to).filter(Number.isFinite).map(farthest).sort();
-    return far.length ? [.8 * far[0], 1.2 * far[Math.floor(.98 * (far.length - 1))]] : [.1, 1];
-  }
 
   function place(u) {
     const k = devicePixelRatio, { top, height } = u.bbox, bottom = top + height, shown = [];
@@ -164,18 +158,19 @@ function show(data) {
     chart?.destroy();
     colours = readColours();
     const [since, to] = span.map(number => Math.round(number - first)), part = [Math.max(0, since), Math.min(runs, to + 1)];
-    const up = isFar ? farRange(...part) : valueRange(data, ...part), places = decimalsBetween(...up);
+    // How far from the floor, on a logarithm: equal heights are equal shares of what is left.
+    const up = isFar ? scaleOf("log", value.subarray(...part).map(farthest)) : upScale(data, "value", ...part);
     chart = new uPlot({
       width: box.clientWidth, height: box.clientHeight, legend: { show: false }, padding: [8, box.clientWidth < NARROW ? 18 : 12, 0, 0],
       cursor: { points: { show: false }, drag: { x: true, y: false, dist: 8, setScale: false }, bind: { dblclick: () => () => zoom(whole) } },
-      scales: { x: { time: false, range: span }, y: isFar ? { distr: 3, log: 10, range: up } : { range: up } },
+      scales: { x: { time: false, range: span }, y: up.options },
       axes: [
         axis(() => colours, { size: 30, space: 80, values: (_, numbers) => numbers.map(number => number < 1 || number % 1 ? "" : grouped(number)) }),
-        axis(() => colours, { size: box.clientWidth < NARROW ? 44 : 54, space: 36, ...isFar ? { splits: () => decades(...up), filter: (_, splits) => splits } : {}, values: (_, values) => values.map(one => isFar ? brief(one) : metric(one, places)) }),
+        upAxis(up, axis(() => colours, { size: box.clientWidth < NARROW ? 48 : 58 })),
       ],
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: { draw: [draw], setSelect: [selected] },
-    }, [span, up], box);
+    }, [span, up.range], box);
     pointing.listen(chart.over);
     const folded = isOpen ? 0 : runs - alive.reduce((sum, one) => sum + one, 0);
     told.textContent = `${folded ? `${grouped(folded)} runs in dead ends are folded; a click on a pale circle unfolds those of a run. ` : ""}Dragging shows a part, a double click all.${data.left_out ? ` ${grouped(data.left_out)} older runs are left out.` : ""}`;
