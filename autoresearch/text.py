@@ -29,8 +29,10 @@ NAME_CHARACTERS = 24
 _LARGE, _DIGITS, _DECIMALS = 1000, 7, 4
 # From here on, and below, a number has an exponent, and so many decimals before that.
 _HUGE, _TINY, _EXPONENT_DIGITS = 1e7, 1e-4, 3
+# Steps between values that are smaller are not shown.
+_FINEST = 1e-8
 # With so many decimals a small number still reads well without one.
-_MOST_DECIMALS = 8
+_MOST_DECIMALS = 6
 # What is behind these, a computer does not know of a number that has no exponent.
 _ALL_DECIMALS = 16
 # Differences that are smaller than this share of the numbers come of rounding.
@@ -248,7 +250,7 @@ def decimals_apart(noise: float | None, best: Iterable[float]) -> int | None:
         decimals = 1 - math.floor(math.log10(noise)) if math.isfinite(noise) else 0
         return decimals if decimals > _DECIMALS or noise >= 1 else None
     steps = [high - low for low, high in pairwise(sorted({number for number in best if math.isfinite(number)}))]
-    steps = [step for step in steps if 10.0**-_MOST_DECIMALS < step < math.inf]
+    steps = [step for step in steps if _FINEST < step < math.inf]
     # What a subtraction took from the last digits of a step takes it below a power of ten.
     decimals = -math.floor(math.log10(1.001 * min(steps, default=1)))
     return decimals if decimals > _DECIMALS else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,13 @@ def test_what_is_exported_can_be_imported(cli: Cli, filled: Filled, paths: Paths
     file = tmp_path / "out.tsv"
     cli("run", "export", "-o", str(file))
     assert json.loads(cli("node", "import", str(file), "--json").stdout)["added"] == 6
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_an_exported_value_is_short_and_right_at_any_size(value: float) -> None:
+    cell = COLUMNS[1].plain(SimpleNamespace(run=SimpleNamespace(value=value)))  # type: ignore[arg-type]
+    assert float(cell) == pytest.approx(value, rel=1e-3)
+    assert len(cell) <= 15
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,15 @@ class ExportedRun(NamedTuple):
     state: str
 
 
+def _six_decimals(value: float) -> str:
+    """A value as karpathy/autoresearch writes it; with an exponent where six decimals would not show it."""
+    return f"{value:.6f}" if not value or 1e-3 <= abs(value) < 1e7 else f"{value:.7g}"
+
+
 # The columns of karpathy/autoresearch; a crash has zeros there.
 COLUMNS: Columns[ExportedRun] = (
     Column("commit", lambda row: short_id(row.record.id)),
-    Column("val_bpb", lambda row: f"{row.run.value or 0.0:.6f}"),
+    Column("val_bpb", lambda row: _six_decimals(row.run.value or 0.0)),
     Column("memory_gb", lambda row: f"{0.0 if row.run.value is None else row.run.peak_memory_bytes / _GIB:.1f}"),
     Column("status", lambda row: row.verdict),
     Column("description", lambda row: row.run.title),

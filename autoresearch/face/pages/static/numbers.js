@@ -1,7 +1,7 @@
 /* Numbers for people, as autoresearch/text.py writes them; tests/face/pages/numbers.json has the examples of both. */
 (() => {
 "use strict";
-const HUGE = 1e7, TINY = 1e-4, LARGE = 1000, DIGITS = 7, DECIMALS = 4, EXPONENT_DIGITS = 3, MOST_DECIMALS = 8, ALL_DECIMALS = 16;
+const HUGE = 1e7, TINY = 1e-4, LARGE = 1000, DIGITS = 7, DECIMALS = 4, EXPONENT_DIGITS = 3, MOST_DECIMALS = 6, ALL_DECIMALS = 16;
 
 const trimmed = text => text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 
