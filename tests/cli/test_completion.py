@@ -22,6 +22,7 @@ from tests.record.making import NOW_MS, key
         ("autoresearch node config get work.w", "work.workers"),
         ("autoresearch node records --kind ver", "verification"),
         ("autoresearch network use com", "commons"),
+        ("autoresearch work --executor s", "slurm"),
     ],
 )
 def test_words_are_completed(

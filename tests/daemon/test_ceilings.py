@@ -65,6 +65,18 @@ def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
     assert not any(isinstance(message, protocol.Proposal) for message in talk.said)
 
 
+def test_a_worker_begins_nothing_for_an_executor_that_is_gone(place: Workplace, tmp_path: Path) -> None:
+    task, talk = write_toy_task(tmp_path / "task"), Yes()
+    work = protocol.AssignWork(
+        assignment="a", run=new_run("a"), task=str(task), plan=None, level=2, author=bytes(32), executor="lab:one"
+    )
+    carry_out(work, talk, place)
+    *_, ending = talk.said
+    assert isinstance(ending, protocol.Failed), "no claim is made, and no run is recorded"
+    assert "no installed package registers lab" in ending.sentence
+    assert not any(isinstance(message, protocol.Proposal) for message in talk.said)
+
+
 @pytest.mark.parametrize("limit", ASKED)
 def test_the_command_that_the_refusal_names_allows_the_task(limit: str, place: Workplace, tmp_path: Path) -> None:
     task = load_task(greedy(tmp_path, limit))

@@ -16,6 +16,7 @@ from autoresearch.ask.node import OrderView, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import CancelRequest, OfTask, PauseRequest, SinceOf, WorkRequest
 from autoresearch.errors import BEGIN, AutoresearchError, TimedOut, UsageError
+from autoresearch.extensions import EXECUTORS, extension_names
 from autoresearch.face.columns.node import order_words
 from autoresearch.text import parse_duration
 from autoresearch.version import __version__
@@ -92,6 +93,11 @@ def stopped() -> StatusAnswer:
         return answer  # a condition says why
 
 
+def complete_executor(incomplete: str) -> list[str]:
+    """Names of executors that begin so."""
+    return [name for name in ("here", *map(catalogue.harmless, extension_names(EXECUTORS))) if name.startswith(incomplete)]
+
+
 @app.command(
     "work",
     ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
@@ -130,7 +136,10 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     executor: Annotated[
         str,
         typer.Option(
-            "--executor", metavar="NAME", help="Who carries the runs out: here, slurm, ssh, or an extension's executor."
+            "--executor",
+            metavar="NAME",
+            help="Who carries the runs out: here, slurm, ssh, or another extension.",
+            autocompletion=complete_executor,
         ),
     ] = "",
     host: Annotated[

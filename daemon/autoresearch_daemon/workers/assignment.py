@@ -36,6 +36,7 @@ from autoresearch.propose.search.sharing import LLM, SEARCH
 from autoresearch.run.bench import Bench, Ceiling, limits_of
 from autoresearch.run.checking import VerificationPlan
 from autoresearch.run.consent import check_reaches, reaches_of
+from autoresearch.run.executors import executor_class
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.run.folder import (
     MODEL,
@@ -155,6 +156,7 @@ def _carry_out(work: protocol.AssignWork, talk: Talk, place: Workplace, folder: 
         recheck=work.recheck,
     )
     if work.executor:
+        executor_class(work.executor.partition(":")[0])  # one that is gone is noticed before a claim is made
         check_reaches(task.folder, reaches_of(task), place.paths.allowed)
         conditions = msgspec.structs.replace(conditions, is_allowed=True)
     bench = None if work.executor else _ready(work, task, talk, conditions, place, folder)
