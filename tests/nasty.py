@@ -9,6 +9,6 @@ FORGED = "FORGED"
 NASTY = f"{STEERING}{CONTROLS}{UNSEEN}\n{FORGED}\t[b]x[/c]"
 
 
-def harms(shown: str) -> set[str]:
+def harms(text: str) -> set[str]:
     """Which of those characters are there."""
-    return {character for character in "\x1b" + CONTROLS + UNSEEN if character in shown}
+    return {character for character in "\x1b" + CONTROLS + UNSEEN if character in text}

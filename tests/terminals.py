@@ -28,13 +28,13 @@ def on_terminal(command: list[str], *, typed: str = "", **variables: str) -> str
         process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     os.write(ours, typed.encode())
-    shown = b""
+    output = b""
     try:
         while piece := os.read(ours, 65536):
-            shown += piece
+            output += piece
     except OSError:  # Linux says EIO when the last process has closed the terminal
         pass
     finally:
         os.close(ours)
     process.wait()
-    return re.sub("\r+\n", "\n", shown.decode())
+    return re.sub("\r+\n", "\n", output.decode())

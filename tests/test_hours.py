@@ -20,7 +20,7 @@ def at(text: str) -> int:
     return round(datetime.fromisoformat(text).replace(tzinfo=BERLIN).timestamp() * 1000)
 
 
-def shown(moment: int | None) -> str:
+def formatted(moment: int | None) -> str:
     assert moment is not None
     return datetime.fromtimestamp(moment / 1000, BERLIN).isoformat(timespec="minutes")
 
@@ -43,7 +43,7 @@ def shown(moment: int | None) -> str:
 def test_hours_of_the_week(text: str, moment: str, is_in: bool, changes: str) -> None:
     hours = parse_hours(text, BERLIN)
     assert hours.has(at(moment)) is is_in
-    assert shown(hours.change_ms(at(moment))) == changes
+    assert formatted(hours.change_ms(at(moment))) == changes
 
 
 @given(

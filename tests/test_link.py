@@ -16,7 +16,7 @@ from autoresearch.errors import BadMessage
 from autoresearch.link import MESSAGE_BYTES_MAX, Link, LinkEnded, Messages, backoff, frame
 
 
-class Said(msgspec.Struct, frozen=True, tag=True):
+class Text(msgspec.Struct, frozen=True, tag=True):
     text: str
     data: bytes = b""
 
@@ -25,8 +25,8 @@ class Beat(msgspec.Struct, frozen=True, tag=True):
     pass
 
 
-Anything = Said | Beat
-MESSAGES = st.lists(st.one_of(st.builds(Said, st.text(), st.binary()), st.just(Beat())), max_size=6)
+Anything = Text | Beat
+MESSAGES = st.lists(st.one_of(st.builds(Text, st.text(), st.binary()), st.just(Beat())), max_size=6)
 
 
 def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -36,8 +36,8 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 @given(MESSAGES, st.lists(st.integers(0, 10_000), max_size=8))
-def test_messages_arrive_whole_and_in_order_however_they_are_cut(sent: list[Said | Beat], cuts: list[int]) -> None:
-    incoming: Messages[Said | Beat] = Messages(Anything)
+def test_messages_arrive_whole_and_in_order_however_they_are_cut(sent: list[Text | Beat], cuts: list[int]) -> None:
+    incoming: Messages[Text | Beat] = Messages(Anything)
     data = b"".join(map(frame, sent))
     assert [each for piece in pieces(data, cuts) for each in incoming.feed(piece)] == sent
     with pytest.raises(LinkEnded, match=r"ended$"):
@@ -46,38 +46,38 @@ def test_messages_arrive_whole_and_in_order_however_they_are_cut(sent: list[Said
 
 @given(MESSAGES, st.binary(), st.integers(0, 10_000))
 def test_whatever_a_hostile_child_writes_before_it_closes_is_a_typed_error(
-    sent: list[Said | Beat], garbage: bytes, cut: int
+    sent: list[Text | Beat], garbage: bytes, cut: int
 ) -> None:
     """Garbage, a huge frame, half a frame: what was whole before is heard, then the link is over."""
     data = (b"".join(map(frame, sent)) + garbage)[: cut + 1]
     ours, theirs = socket.socketpair()
     with theirs:
         theirs.sendall(data)
-    link: Link[Said | Beat] = Link(ours.fileno(), ours.detach(), Anything)
-    heard: list[Said | Beat] = []
+    link: Link[Text | Beat] = Link(ours.fileno(), ours.detach(), Anything)
+    messages: list[Text | Beat] = []
     with suppress(BadMessage):
-        heard.extend(link)
+        messages.extend(link)
     link.close()
-    assert heard[: len(sent)] == sent[: len(heard)]
+    assert messages[: len(sent)] == sent[: len(messages)]
 
 
 def test_a_frame_that_announces_too_much_is_refused_before_it_is_kept() -> None:
     with pytest.raises(BadMessage, match="too large"):
-        list(Messages[Said](Said).feed((MESSAGE_BYTES_MAX + 1).to_bytes(4, "little")))
+        list(Messages[Text](Text).feed((MESSAGE_BYTES_MAX + 1).to_bytes(4, "little")))
     with pytest.raises(BadMessage, match="too large"):
-        frame(Said("", bytes(MESSAGE_BYTES_MAX)))
+        frame(Text("", bytes(MESSAGE_BYTES_MAX)))
 
 
 def test_what_a_child_writes_reaches_no_terminal_by_an_error() -> None:
     forged = msgspec.msgpack.encode({"type": "\x1b[2J\nforged"})
     with pytest.raises(BadMessage) as caught:
-        list(Messages[Said](Said).feed(len(forged).to_bytes(4, "little") + forged))
+        list(Messages[Text](Text).feed(len(forged).to_bytes(4, "little") + forged))
     assert str(caught.value).isprintable()
 
 
 def test_half_a_message_is_told_from_a_regular_end() -> None:
-    incoming = Messages[Said](Said)
-    assert list(incoming.feed(frame(Said("whole")) + frame(Said("half"))[:-1])) == [Said("whole")]
+    incoming = Messages[Text](Text)
+    assert list(incoming.feed(frame(Text("whole")) + frame(Text("half"))[:-1])) == [Text("whole")]
     with pytest.raises(LinkEnded, match="in the middle of a message"):
         list(incoming.feed(b""))
 
@@ -90,22 +90,22 @@ def test_lists_within_lists_are_a_bad_message_and_no_recursion() -> None:
 
 def test_closing_ends_a_thread_that_waits_for_a_silent_child() -> None:
     ours, theirs = socket.socketpair()
-    link: Link[Said] = Link(ours.fileno(), ours.detach(), Said)
-    heard: list[Said] = []
-    waiting = threading.Thread(target=lambda: heard.extend(link))
+    link: Link[Text] = Link(ours.fileno(), ours.detach(), Text)
+    messages: list[Text] = []
+    waiting = threading.Thread(target=lambda: messages.extend(link))
     waiting.start()
     link.close()
     waiting.join()
-    assert not heard
+    assert not messages
     theirs.close()
 
 
 def test_sending_to_a_child_that_is_gone_is_a_typed_error() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
-    link: Link[Said] = Link(ours.fileno(), ours.detach(), Said)
+    link: Link[Text] = Link(ours.fileno(), ours.detach(), Text)
     with pytest.raises(LinkEnded):
-        link.send(Said("anybody?"))
+        link.send(Text("anybody?"))
     link.close()
 
 

@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_every_state_and_reason_has_its_sentence() -> None:
-    found = {name: value for name, value in vars(words).items() if name.endswith("_SENTENCES")}
-    assert len(found) > 5
-    for name, sentences in found.items():
+    tables = {name: value for name, value in vars(words).items() if name.endswith("_SENTENCES")}
+    assert len(tables) > 5
+    for name, sentences in tables.items():
         kinds = {type(word) for word in sentences}
         assert len(kinds) == 1, name
         kind = kinds.pop()
@@ -58,13 +58,13 @@ def test_templates_and_scripts_take_sets_of_states_from_the_words() -> None:
 def test_the_pages_about_verification_explain_every_state_in_the_words_that_commands_print(page: str) -> None:
     rows = dict(re.findall(r"^\| ([a-z ]+) \| (.+) \|$", (ROOT / page).read_text(), re.MULTILINE))
     assert {state.value for state in words.RunState} <= rows.keys()
-    for state, found in (
+    for state, outcome in (
         (words.RunState.CONFIRMED, "it is better"),
         (words.RunState.NOT_REPLICATED, "it is not better"),
     ):
-        for said in (rows[state.value], words.RUN_STATE_SENTENCES[state]):
-            assert "ran it beside its parent" in said
-            assert found in said
+        for sentence in (rows[state.value], words.RUN_STATE_SENTENCES[state]):
+            assert "ran it beside its parent" in sentence
+            assert outcome in sentence
 
 
 def test_links_and_mentions_of_documents_lead_to_a_file_and_a_heading() -> None:
@@ -82,8 +82,8 @@ def test_links_and_mentions_of_documents_lead_to_a_file_and_a_heading() -> None:
 
 def _headings(text: str) -> set[str]:
     """The names by which a page's headings can be linked."""
-    found = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_error_is_drawn_in_the_tree_with_its_exit_status() -> None:
@@ -114,6 +114,6 @@ def test_the_architecture_names_only_files_that_exist() -> None:
 
 def test_the_daemon_imports_neither_torch_nor_numpy() -> None:
     program = "import sys, autoresearch_daemon.main; print({'torch', 'numpy', 'libp2p'} & set(sys.modules) or 'none')"
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert shown.stdout.strip() == "none"
+    assert done.stdout.strip() == "none"

@@ -16,9 +16,9 @@ CONTROLLING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 @given(st.text() | st.text(st.sampled_from(NASTY)))
 def test_no_text_can_steer_a_terminal(text: str) -> None:
-    for shown in (sanitised(text), one_line(text), sanitised(text, lines=True)):
-        assert not harms(shown)
-        assert not any(unicodedata.category(c) in CONTROLLING for c in shown if c not in "\n\t")
+    for output in (sanitised(text), one_line(text), sanitised(text, lines=True)):
+        assert not harms(output)
+        assert not any(unicodedata.category(c) in CONTROLLING for c in output if c not in "\n\t")
     assert len(sanitised(text).splitlines()) <= 1
     assert len(one_line(text).splitlines()) <= 1
     assert "\t" not in sanitised(text) + one_line(text)

@@ -139,14 +139,14 @@ class Warm:
         self,
         program: str,
         *arguments: str,
-        given: str = "",
+        stdin: str = "",
         passed: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> WarmProcess:
-        """Start a program as above, its streams as pipes; ``given`` is its input, ``passed`` what else is open."""
+        """Start a program as above, its streams as pipes; ``stdin`` is its input, ``passed`` what else is open."""
         source, out, error = os.memfd_create("input"), os.pipe(), os.pipe()
-        os.write(source, given.encode())
+        os.write(source, stdin.encode())
         os.lseek(source, 0, os.SEEK_SET)
         places = {0: source, 1: out[1], 2: error[1]} | {number: number for number in passed}
         process = self.start(program, *arguments, descriptors=places, environment=environment, folder=folder)
@@ -246,28 +246,28 @@ def start_children_warm() -> Starter:
     starter, start_cold = Starter(), subprocess.Popen._execute_child  # type: ignore[attr-defined]
     parameters = inspect.signature(start_cold)
 
-    def start(*given: Any) -> None:
-        told = parameters.bind(*given).arguments
-        process, words = told["self"], told["args"]
+    def start(*arguments: Any) -> None:
+        call = parameters.bind(*arguments).arguments
+        process, words = call["self"], call["args"]
         python, *words = [word for word in words if word != "-P"] if isinstance(words, tuple | list) else [""]
         if python != sys.executable or words[:1] != ["-m"] or words[1] not in CHILDREN:
-            start_cold(*given)
+            start_cold(*arguments)
             return
         request = {
             "program": words[1],
             "arguments": words[2:],
-            "environment": dict(os.environ if told["env"] is None else told["env"]),
-            "folder": str(told["cwd"] or Path.cwd()),
-            "apart": told["start_new_session"],
+            "environment": dict(os.environ if call["env"] is None else call["env"]),
+            "folder": str(call["cwd"] or Path.cwd()),
+            "apart": call["start_new_session"],
             # The one thing that our processes ask of a child before it begins: link.death_signal.
-            "signal": inspect.getclosurevars(told["preexec_fn"]).nonlocals["number"] if told["preexec_fn"] else 0,
+            "signal": inspect.getclosurevars(call["preexec_fn"]).nonlocals["number"] if call["preexec_fn"] else 0,
         }
         names = ("p2cread", "c2pwrite", "errwrite")
-        streams = {number: told[name] if told[name] >= 0 else number for number, name in enumerate(names)}
-        process.pid = starter.start(request, streams | {number: number for number in told["pass_fds"]})
+        streams = {number: call[name] if call[name] >= 0 else number for number, name in enumerate(names)}
+        process.pid = starter.start(request, streams | {number: number for number in call["pass_fds"]})
         process._child_created = True
         ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
-        process._close_pipe_fds(*(told[name] for name in ends))
+        process._close_pipe_fds(*(call[name] for name in ends))
 
     subprocess.Popen._execute_child = start  # type: ignore[attr-defined]
     return starter
@@ -287,15 +287,15 @@ def serve(connection: socket.socket, attend: Callable[[dict[str, Any], list[int]
     """Fork a process for each request, until the other end is closed."""
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
     while True:
-        header, given, _, _ = socket.recv_fds(connection, HEADER, DESCRIPTORS_MOST)
+        header, descriptors, _, _ = socket.recv_fds(connection, HEADER, DESCRIPTORS_MOST)
         if not header:
             return
         request = connection.recv(int.from_bytes(header, "big"), socket.MSG_WAITALL)
         if os.fork() == 0:
             connection.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            attend(json.loads(request), given)
-        for descriptor in given:
+            attend(json.loads(request), descriptors)
+        for descriptor in descriptors:
             os.close(descriptor)
 
 
@@ -313,10 +313,10 @@ def _end_with_parent(number: int = signal.SIGTERM) -> None:
     _prctl(PR_SET_PDEATHSIG, number)
 
 
-def _attend(request: dict[str, Any], given: list[int]) -> NoReturn:
+def _attend(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     """Start the program, and report its number and how it ended."""
     _end_with_parent()
-    *streams, reported = given
+    *streams, reported = descriptors
     if (pid := os.fork()) == 0:
         os.close(reported)
         _end_with_parent()
@@ -329,9 +329,9 @@ def _attend(request: dict[str, Any], given: list[int]) -> NoReturn:
     os._exit(0)
 
 
-def _give_away(request: dict[str, Any], given: list[int]) -> NoReturn:
+def _give_away(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     """Start the program as a child of the process that asked, and report its number."""
-    *streams, reported = given
+    *streams, reported = descriptors
     over = os.pidfd_open(os.getpid())
     if os.fork():
         os._exit(0)
@@ -355,11 +355,11 @@ def _show_command(*words: str) -> None:
     ctypes.memmove(begin, b"\0".join(map(os.fsencode, words))[: room - 1].ljust(room, b"\0"), room)
 
 
-def _become(request: dict[str, Any], given: list[int]) -> NoReturn:
+def _become(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     """Run the program as if Python had started with it."""
     numbers = request["descriptors"]
-    apart = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1000) for descriptor in given]
-    for descriptor in given:
+    apart = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1000) for descriptor in descriptors]
+    for descriptor in descriptors:
         os.close(descriptor)
     for number, descriptor in zip(numbers, apart, strict=True):
         os.dup2(descriptor, number)
@@ -411,8 +411,8 @@ def load(*names: str) -> None:
     for name in names:
         module = importlib.import_module(name.removesuffix(".*"))
         if name.endswith(".*"):
-            for found in pkgutil.walk_packages(module.__path__, f"{module.__name__}."):
-                importlib.import_module(found.name)
+            for submodule in pkgutil.walk_packages(module.__path__, f"{module.__name__}."):
+                importlib.import_module(submodule.name)
 
 
 if __name__ == "__main__":

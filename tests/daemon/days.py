@@ -121,8 +121,8 @@ class Day:
     # --- what a person and the world do ---
 
     def _acts(self) -> list[Callable[[], None]]:
-        one = [self._cancel, self._pause, self._owner, self._crash, self._lose_worker, self._finish]
-        return [*[self._work] * 5, *[self._propose] * 4, *[self._others] * 4, *one]
+        rare = [self._cancel, self._pause, self._owner, self._crash, self._lose_worker, self._finish]
+        return [*[self._work] * 5, *[self._propose] * 4, *[self._others] * 4, *rare]
 
     def _work(self) -> None:
         chance = self.chance
@@ -212,8 +212,8 @@ class Day:
             case Save():
                 agenda = self.service.queue.agenda
                 self.saved = msgspec.json.decode(msgspec.json.encode(agenda), type=Agenda)
-            case WantWorkers(wanted):
-                for number in range(wanted):
+            case WantWorkers(workers):
+                for number in range(workers):
                     self.at(2 * SECOND, lambda name=f"w{number}": self._ready(name))
             case Assign(worker, assignment):
                 self._check_precedence(assignment)
@@ -306,9 +306,9 @@ class Day:
         """Every order that waits says why; counts are exact."""
         now = self.service.status(self.now_ms)
         for order in now.agenda.orders:
-            asked = self.book.ordered[order.number]
-            if asked is not None:
-                assert order.runs_left == asked - self.book.counted.get(order.number, 0)
+            runs = self.book.ordered[order.number]
+            if runs is not None:
+                assert order.runs_left == runs - self.book.counted.get(order.number, 0)
         assert now.reason
         idle = not now.blocks and not now.agenda.paused and not self.doing and self.service.workers
         if idle and now.agenda.orders and not self.service.queue.held:
@@ -332,12 +332,12 @@ class Day:
     def check_end(self) -> None:
         """What must hold of the whole day."""
         book, orders = self.book, {order.number: order for order in self.service.queue.agenda.orders}
-        for number, asked in book.ordered.items():
+        for number, runs in book.ordered.items():
             done = book.counted.get(number, 0)
-            assert asked is None or done <= asked
+            assert runs is None or done <= runs
             ended = number in book.cancelled or number not in orders
-            if asked is not None and ended and number not in book.cancelled:
-                assert done == asked
+            if runs is not None and ended and number not in book.cancelled:
+                assert done == runs
         worked = book.verifying_ms + book.running_ms
         longest = 1.3 * LENGTHS["seconds"] * self.workers
         assert book.verifying_ms <= self.share * worked + 10 * MINUTE + longest

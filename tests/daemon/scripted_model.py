@@ -15,7 +15,7 @@ from autoresearch.record.kinds import Run
 
 
 @dataclass
-class Said:
+class Answer:
     """One HTTP answer. ``pause`` seconds go by before each piece of the body."""
 
     body: bytes | list[bytes] = b""
@@ -25,7 +25,7 @@ class Said:
     pause: float = 0.0
 
 
-Script = Callable[[dict[str, Any]], Said]
+Script = Callable[[dict[str, Any]], Answer]
 
 
 @dataclass
@@ -34,7 +34,7 @@ class ScriptedModel:
 
     script: Script
     url: str = ""
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
 
@@ -52,17 +52,17 @@ def serving(script: Script) -> Iterator[ScriptedModel]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            model.asked.append(body)
+            model.requests.append(body)
             model.headers.append(dict(self.headers))
             model.paths.append(self.path)
-            said = model.script(body)
-            self.send_response(said.status)
-            for name, value in {"Content-Type": said.kind, **said.headers}.items():
+            answer = model.script(body)
+            self.send_response(answer.status)
+            for name, value in {"Content-Type": answer.kind, **answer.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             try:
-                for piece in [said.body] if isinstance(said.body, bytes) else said.body:
-                    time.sleep(said.pause)
+                for piece in [answer.body] if isinstance(answer.body, bytes) else answer.body:
+                    time.sleep(answer.pause)
                     self.wfile.write(piece)
                     self.wfile.flush()
             except (BrokenPipeError, ConnectionResetError):
@@ -83,18 +83,20 @@ def serving(script: Script) -> Iterator[ScriptedModel]:
         server.server_close()
 
 
-def in_turn(*answers: Said) -> Script:
+def in_turn(*answers: Answer) -> Script:
     """A script that gives these answers one after the other, the last one again and again."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
-def events(*parts: object, end: str = "data: [DONE]\n\n") -> Said:
+def events(*parts: object, end: str = "data: [DONE]\n\n") -> Answer:
     """Server-sent events, each in a piece of its own."""
-    return Said([*(f"data: {json.dumps(part)}\n\n".encode() for part in parts), end.encode()], kind="text/event-stream")
+    return Answer(
+        [*(f"data: {json.dumps(part)}\n\n".encode() for part in parts), end.encode()], kind="text/event-stream"
+    )
 
 
-def openai(text: str, *, finish: str = "stop", tokens: tuple[int, int] = (100, 20)) -> Said:
+def openai(text: str, *, finish: str = "stop", tokens: tuple[int, int] = (100, 20)) -> Answer:
     """A streamed chat completion, cut in the middle of words."""
     cut = [text[start : start + 7] for start in range(0, len(text), 7)]
     parts: list[object] = [{"choices": [{"delta": {"content": piece}}]} for piece in cut]
@@ -102,7 +104,7 @@ def openai(text: str, *, finish: str = "stop", tokens: tuple[int, int] = (100, 2
     return events(*parts, {"choices": [{"delta": {}, "finish_reason": finish}]}, {"choices": [], "usage": usage})
 
 
-def anthropic(text: str, *, stop: str = "end_turn") -> Said:
+def anthropic(text: str, *, stop: str = "end_turn") -> Answer:
     """A streamed message."""
     return events(
         {"type": "message_start", "message": {"usage": {"input_tokens": 90, "cache_read_input_tokens": 10}}},
@@ -115,11 +117,11 @@ def anthropic(text: str, *, stop: str = "end_turn") -> Said:
     )
 
 
-def ollama(text: str, *, done: str = "stop") -> Said:
+def ollama(text: str, *, done: str = "stop") -> Answer:
     """A streamed chat of Ollama, one JSON object a line."""
     lines = [
         {"message": {"content": text[:5]}, "done": False},
         {"message": {"content": text[5:]}, "done": False},
         {"message": {}, "done": True, "done_reason": done, "prompt_eval_count": 100, "eval_count": 20},
     ]
-    return Said([json.dumps(line).encode() + b"\n" for line in lines], kind="application/x-ndjson")
+    return Answer([json.dumps(line).encode() + b"\n" for line in lines], kind="application/x-ndjson")

@@ -57,7 +57,9 @@ class Machine:
         """All records of these come in."""
         for other in others:
             records = other.notebook.log.records.newest(limit=1000)
-            verdicts = self.notebook.log.writer.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
+            verdicts = self.notebook.log.writer.ingest(
+                [(record.raw, record.signature) for record in records], now_ms=now_ms()
+            )
             if self.admitting.note([verdict.record for verdict in verdicts if verdict.record]):
                 await self.admitting.look()
 
@@ -139,7 +141,7 @@ async def test_a_join_that_came_while_the_founder_slept_is_seen_at_its_start(mac
     joins(ann, seed)
     await ann.admitting.look()
     records = ann.notebook.log.records.newest()
-    founder.notebook.log.writer.ingest([(one.raw, one.signature) for one in records], now_ms=now_ms())
+    founder.notebook.log.writer.ingest([(record.raw, record.signature) for record in records], now_ms=now_ms())
     founder.start()
     await founder.admitting.look()
     assert founder.counts(ann)
@@ -164,14 +166,14 @@ async def test_a_damaged_file_is_a_warning_and_nothing_ends(machines: list[Machi
     founder, ann, _ = machines
     made, seed = founder.invitations.make(now_ms(), uses=1, days=7)
     file = founder.manifest.parent / "invites" / f"{made.token.hex()}.json"
-    kept = file.read_text()
+    content = file.read_text()
     file.write_text("{")
     joins(ann, seed)
     await ann.admitting.look()
     await founder.hear(ann)
     assert "is damaged" in founder.admitting.problem
     file.unlink()
-    file.write_text(kept)
+    file.write_text(content)
     await founder.admitting.look()
     assert founder.counts(ann)
     assert founder.admitting.problem == ""

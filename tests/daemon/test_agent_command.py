@@ -25,7 +25,7 @@ def change(folder: Path, script: str, seconds: int = 60, command: str = "", prog
     """What a command with this script makes of the toy task's program, or of that with these files."""
     (folder / "agent.py").write_text(script)
     settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds)
-    known = History(
+    history = History(
         LeadingProgram("", None, Origin.REPORTED, 0, "", TRAIN),
         baseline=None,
         assumed=0.0,
@@ -37,7 +37,7 @@ def change(folder: Path, script: str, seconds: int = 60, command: str = "", prog
     (place / "task.toml").write_text((place / "task.toml").read_text() + program)
     task = load_task(place)
     return change_by_command(
-        known,
+        history,
         task,
         AnswerRules(task.program.decode()),
         settings,
@@ -83,8 +83,8 @@ def test_a_folder_that_it_leaves_is_no_way_out(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "passwd.py").write_text("SECRET = 1\n")
     program = '[program]\nedit = ["train.py", "lib/passwd.py"]\n'
-    kept = f"{HERE}open('lib/passwd.py', 'a').write('Z = 2\\n')"
-    assert "Z = 2" in change(tmp_path, kept, program=program).source
+    agent_script = f"{HERE}open('lib/passwd.py', 'a').write('Z = 2\\n')"
+    assert "Z = 2" in change(tmp_path, agent_script, program=program).source
     script = f"{HERE}import shutil; shutil.rmtree('lib'); os.symlink({str(tmp_path / 'elsewhere')!r}, 'lib')"
     with pytest.raises(ModelFailure, match=r"left no lib/passwd\.py"):
         change(tmp_path, script, program=program)

@@ -52,7 +52,7 @@ class Elsewhere:
         self.task = load_task(write_toy_task(folder / "task"))
         self.blobs = BlobStore(folder / "blobs")
         self.place = place
-        self.asked: list[bytes] = []
+        self.requests: list[bytes] = []
         self.has = True
         self.configured = ""
         self.ceiling = Ceiling.of(Work())
@@ -77,7 +77,7 @@ class Elsewhere:
             return task
 
         async def fetch(blob: BlobRef) -> None:
-            self.asked.append(blob.sha256)
+            self.requests.append(blob.sha256)
             if not self.has:
                 raise NotFound("nobody has it")
             self.place.notebook.blobs.put(self.blobs.get(blob.sha256))
@@ -109,7 +109,7 @@ def test_the_files_of_run_and_task_come_from_others(tmp_path: Path, place: Place
     assert isinstance(queued, RunAsked)
     assert queued.assignment.name == name
     assert load_task(Path(queued.assignment.task)).digest == elsewhere.task.digest
-    assert len(elsewhere.asked) == 2, "the source, which is the baseline too, and the harness"
+    assert len(elsewhere.requests) == 2, "the source, which is the baseline too, and the harness"
 
 
 def test_what_is_ready_and_no_longer_wanted_is_put_away(
@@ -121,14 +121,14 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
     assert ready is not None
     elsewhere.machine.handle(JobReady(*ready), 0)
-    wanted = Verify(tasks=None, ready=ready[0])
-    asyncio.run(verifying.look(wanted))
+    effect = Verify(tasks=None, ready=ready[0])
+    asyncio.run(verifying.look(effect))
     assert elsewhere.taken == []
     for who in OTHERS:
         proof = ecvrf.prove(bytes(who.key), question(elsewhere.run.id, EVALUATE, 0))
         body = Verification(run=elsewhere.run.id, stage=EVALUATE, verdict="pass", value=0.61, proof=proof)
         place.comes(who, commitment(who, body), "commitment", seq=2)
-    asyncio.run(verifying.look(wanted))
+    asyncio.run(verifying.look(effect))
     assert elsewhere.taken == [JobReady(None)]
 
 
@@ -187,7 +187,7 @@ def test_what_needs_no_measurement_is_not_queued(tmp_path: Path, place: Place) -
         with pytest.raises(Refused, match="nothing has to be measured: no misbehaviour found"):
             asyncio.run(verifying.ask_again(reference, None))
     assert elsewhere.taken == []
-    assert elsewhere.asked == []
+    assert elsewhere.requests == []
 
 
 def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
@@ -212,12 +212,12 @@ def test_a_node_that_is_paused_or_blocked_says_so_before_anything_is_fetched(tmp
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
     blocked = Blocked(Why.DISK_LOW, "the disk is full")
-    for event, said in ((PauseAsked(), "paused"), (ResumeAsked(), ""), (blocked, "the disk is full")):
+    for event, reason in ((PauseAsked(), "paused"), (ResumeAsked(), ""), (blocked, "the disk is full")):
         elsewhere.machine.handle(event, 0)
-        if said:
-            with pytest.raises(Refused, match=said):
+        if reason:
+            with pytest.raises(Refused, match=reason):
                 asyncio.run(verifying.ask(format_id(elsewhere.run.id)))
-    assert elsewhere.asked == []
+    assert elsewhere.requests == []
 
 
 def test_a_task_that_asks_for_more_than_this_machine_allows_is_not_verified(
@@ -232,13 +232,13 @@ def test_a_task_that_asks_for_more_than_this_machine_allows_is_not_verified(
     assert elsewhere.taken == []
 
     elsewhere.configured = str(elsewhere.task.folder)
-    wanted = Verify(tasks=("",), ready=None)
-    fetched = len(elsewhere.asked)
+    effect = Verify(tasks=("",), ready=None)
+    fetched = len(elsewhere.requests)
     verifying = elsewhere.verifying()
-    asyncio.run(verifying.look(wanted))
+    asyncio.run(verifying.look(effect))
     assert (elsewhere.taken, verifying.obstacle()) == ([JobReady(None)], caught.value.with_hint)
-    assert elsewhere.asked[fetched:] == [b"s" * 32], "of another task alone"
+    assert elsewhere.requests[fetched:] == [b"s" * 32], "of another task alone"
     elsewhere.ceiling = Ceiling.of(Work())
     elsewhere.taken.clear()
-    asyncio.run(elsewhere.verifying().look(wanted))
+    asyncio.run(elsewhere.verifying().look(effect))
     assert [type(event) for event in elsewhere.taken] == [JobReady], "it is there to be done otherwise"

@@ -42,16 +42,16 @@ from tests.run.checks import check_of
 
 
 class Yes(Talk):
-    """A daemon that agrees to what is proposed; ``said`` is all that it heard."""
+    """A daemon that agrees to what is proposed; ``messages`` is all that it heard."""
 
     def __init__(self) -> None:
-        self.said: list[protocol.FromWorker] = []
-        super().__init__("a", self.said.append)
+        self.messages: list[protocol.FromWorker] = []
+        super().__init__("a", self.messages.append)
         self.answers.put(True)
 
     @property
     def proposed(self) -> list[protocol.Proposal]:
-        return [message for message in self.said if isinstance(message, protocol.Proposal)]
+        return [message for message in self.messages if isinstance(message, protocol.Proposal)]
 
 
 class Machine:
@@ -92,7 +92,7 @@ class Machine:
         task: Path | None,
         check: VerificationPlan | None = None,
         *,
-        given: bool = False,
+        planned: bool = False,
         level: Level = Level.NONE,
     ) -> Yes:
         talk = Yes()
@@ -100,7 +100,7 @@ class Machine:
             assignment="a",
             run=new_run("a"),
             task=str(task or ""),
-            plan=plan_as_it_stands(load_task(task), load_task(task).program.decode()) if given else None,
+            plan=plan_as_it_stands(load_task(task), load_task(task).program.decode()) if planned else None,
             level=int(level),
             author=self.place.notebook.author,
             check=check,
@@ -141,9 +141,9 @@ def machine() -> Iterator[Machine]:
 
 
 def _is_refused(talk: Yes, machine: Machine) -> None:
-    (said,) = talk.said
-    assert isinstance(said, protocol.Failed)
-    assert "nothing that others wrote is run here: bubblewrap" in said.sentence
+    (message,) = talk.messages
+    assert isinstance(message, protocol.Failed)
+    assert "nothing that others wrote is run here: bubblewrap" in message.sentence
     assert machine.seen.read_bytes() == b""
 
 
@@ -163,20 +163,20 @@ def test_no_run_of_others_is_verified(machine: Machine, fields: dict[str, object
     _is_refused(machine.carry_out(machine.folder / folder if folder else None, check), machine)
 
 
-@pytest.mark.parametrize("given", [True, False], ids=["run", "work"])
-def test_no_task_of_others_is_worked_on(machine: Machine, given: bool) -> None:
+@pytest.mark.parametrize("planned", [True, False], ids=["run", "work"])
+def test_no_task_of_others_is_worked_on(machine: Machine, planned: bool) -> None:
     log, blobs = machine.place.notebook.log, machine.place.notebook.blobs
     fetched = published_task(log, blobs, machine.task.digest, machine.folder / "fetched").folder
-    _is_refused(machine.carry_out(fetched, given=given), machine)
+    _is_refused(machine.carry_out(fetched, planned=planned), machine)
 
 
 def test_another_program_in_a_fetched_task_does_not_make_it_ones_own(machine: Machine) -> None:
     folder = write_toy_task(machine.folder / "changed", train="import prepare\nprepare.report(0.5)\n")
-    _is_refused(machine.carry_out(folder, given=True), machine)
+    _is_refused(machine.carry_out(folder, planned=True), machine)
 
 
 def test_a_program_of_others_in_ones_own_task_is_refused(machine: Machine) -> None:
-    _is_refused(machine.carry_out(own_task(machine, machine.trap), given=True), machine)
+    _is_refused(machine.carry_out(own_task(machine, machine.trap), planned=True), machine)
 
 
 def own_task(machine: Machine, train: str) -> Path:
@@ -185,12 +185,12 @@ def own_task(machine: Machine, train: str) -> Path:
     return write_toy_task(machine.folder / "mine", train=train, harness=harness)
 
 
-@pytest.mark.parametrize("given", [True, False], ids=["run", "work"])
-def test_ones_own_task_runs(machine: Machine, given: bool) -> None:
+@pytest.mark.parametrize("planned", [True, False], ids=["run", "work"])
+def test_ones_own_task_runs(machine: Machine, planned: bool) -> None:
     folder = own_task(machine, machine.trap.replace("0.9", "0.8"))
-    talk = machine.carry_out(folder, given=given)
-    assert isinstance(talk.said[-1], protocol.Ended), talk.said[-1]
-    ended = read_outcome(Path(talk.said[-1].folder))
+    talk = machine.carry_out(folder, planned=planned)
+    assert isinstance(talk.messages[-1], protocol.Ended), talk.messages[-1]
+    ended = read_outcome(Path(talk.messages[-1].folder))
     assert ended is not None
     assert ended.outcome is not None
     assert ended.outcome.status == "ok"
@@ -201,7 +201,7 @@ def test_ones_own_task_stays_so_when_others_publish_and_run_it(machine: Machine)
     task = load_task(own_task(machine, machine.trap.replace("0.9", "0.8")))
     machine.place.notebook.publish_task(task, LATER_MS)
     machine.publish(task)
-    assert isinstance(machine.carry_out(task.folder, given=True).said[-1], protocol.Ended)
+    assert isinstance(machine.carry_out(task.folder, planned=True).messages[-1], protocol.Ended)
 
 
 @pytest.mark.parametrize("level", [Level.NONE, Level.LANDLOCK], ids=["without a sandbox", "with one"])

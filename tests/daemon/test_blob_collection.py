@@ -32,8 +32,8 @@ def notebook(tmp_path: Path):
 
 
 def keeper(notebook: Notebook, quota_mib: int, **options: int) -> Keeper:
-    given = {"minimum_free_bytes": 0, "grace_ms": 0} | options
-    return Keeper(notebook, quota_bytes=quota_mib * MIB, **given)
+    limits = {"minimum_free_bytes": 0, "grace_ms": 0} | options
+    return Keeper(notebook, quota_bytes=quota_mib * MIB, **limits)
 
 
 def fetched(notebook: Notebook, size: int = MIB, *, used_ms: int = 0) -> BlobRef:
@@ -69,9 +69,9 @@ def publish(
 async def test_what_was_unused_longest_makes_room(notebook):
     refs = [fetched(notebook, used_ms=1000 * number) for number in range(8)]
     await keeper(notebook, 8).make_room(2 * MIB)
-    there = [notebook.blobs.has(ref.sha256) for ref in refs]
-    assert there == sorted(there)
-    assert 5 <= sum(there) <= 6
+    present = [notebook.blobs.has(ref.sha256) for ref in refs]
+    assert present == sorted(present)
+    assert 5 <= sum(present) <= 6
     assert notebook.blobs.used_bytes() <= 6 * MIB
 
 

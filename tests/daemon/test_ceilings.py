@@ -59,10 +59,10 @@ def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
         place,
     )
 
-    *_, ending = talk.said
+    *_, ending = talk.messages
     assert isinstance(ending, protocol.Failed), "neither a run nor a verification that blames it"
     assert f"{limit} {ASKED[limit]}, allowed are" in ending.sentence
-    assert not any(isinstance(message, protocol.Proposal) for message in talk.said)
+    assert not any(isinstance(message, protocol.Proposal) for message in talk.messages)
 
 
 def test_a_worker_begins_nothing_for_an_executor_that_is_gone(place: Workplace, tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_the_command_that_the_refusal_names_allows_the_task(limit: str, place: W
     with pytest.raises(Refused) as refused:
         place.ceiling.check(task)
 
-    found = re.search(r"autoresearch node config set (\S+) (\S+)$", refused.value.hint)
-    assert found is not None
-    write_setting(place.paths.settings, found[1], found[2])
+    match = re.search(r"autoresearch node config set (\S+) (\S+)$", refused.value.hint)
+    assert match is not None
+    write_setting(place.paths.settings, match[1], match[2])
 
     Ceiling.of(load_settings(place.paths.settings, {})[0].work).check(task)
 

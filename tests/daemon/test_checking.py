@@ -62,15 +62,19 @@ def check(
     replay: bool = False,
 ) -> Verified:
     task = task or brief_task()
-    wanted = check_of(task, source, source_digest=digest or source_digest(source), claim=claim)
-    return carried_out(wanted, task, bench, None if replay else checkpoint)
+    plan = check_of(task, source, source_digest=digest or source_digest(source), claim=claim)
+    return carried_out(plan, task, bench, None if replay else checkpoint)
 
 
-def findings(found: Verified) -> Findings:
-    assert found.value is not None
-    asked = found.metrics
+def findings(verified: Verified) -> Findings:
+    assert verified.value is not None
+    metrics = verified.metrics
     return Findings(
-        found.value, int(asked["challenges"]), int(asked["mismatches"]), asked["mean_difference"], asked["gap"]
+        verified.value,
+        int(metrics["challenges"]),
+        int(metrics["mismatches"]),
+        metrics["mean_difference"],
+        metrics["gap"],
     )
 
 
@@ -80,21 +84,21 @@ def test_an_honest_claim_is_borne_out_and_another_number_is_not(
     checkpoint, value = honest
     tmp_path.chmod(0o755)
 
-    found = check(TRAIN, checkpoint, replace(bench, scratch=tmp_path), value)
+    verified = check(TRAIN, checkpoint, replace(bench, scratch=tmp_path), value)
 
-    assert (found.verdict, found.values != []) == ("pass", True)
-    assert passes(value, findings(found), tolerance=0.0005, noise=0.02)
-    assert not passes(value - 0.01, findings(found), tolerance=0.0005, noise=0.02)
+    assert (verified.verdict, verified.values != []) == ("pass", True)
+    assert passes(value, findings(verified), tolerance=0.0005, noise=0.02)
+    assert not passes(value - 0.01, findings(verified), tolerance=0.0005, noise=0.02)
 
 
 @pytest.mark.parametrize("what", CHEATS)
 def test_a_cheat_fails(bench: Bench, honest: tuple[Path, float], tmp_path: Path, what: str) -> None:
     tmp_path.chmod(0o755)
 
-    found = check(CHEATS[what], honest[0], replace(bench, scratch=tmp_path), 1.0)
+    verified = check(CHEATS[what], honest[0], replace(bench, scratch=tmp_path), 1.0)
 
-    assert (found.verdict, found.value) == ("fail", None)
-    assert found.reason
+    assert (verified.verdict, verified.value) == ("fail", None)
+    assert verified.reason
 
 
 def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_training_is_nobodys_fault(
@@ -115,21 +119,25 @@ def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_trainin
 
 def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path: Path) -> None:
     for source, digest in ((TRAIN, source_digest("another = 1")), ("no Python \ufffd", bytes(32))):
-        found = check(source, tmp_path / "none", bench, 1.0, digest=digest)
+        verified = check(source, tmp_path / "none", bench, 1.0, digest=digest)
 
-        assert (found.verdict, found.value) == ("fail", None)
-        assert "its record names" in found.reason
+        assert (verified.verdict, verified.value) == ("fail", None)
+        assert "its record names" in verified.reason
 
 
 def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Bench, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     short = brief_task(1 / 200)
-    child, here = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
+    child, scratch_bench = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
     output = ecvrf.output(PROOF)
     drawn = seeds(output, 1)
-    found = carried_out(check_of(short, child, stage="replicate", seeds=drawn, parent_source=TRAIN), short, here)
+    verified = carried_out(
+        check_of(short, child, stage="replicate", seeds=drawn, parent_source=TRAIN), short, scratch_bench
+    )
 
     plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=drawn[0])
-    again = Experiment(short, plan, here, world=drawn_world(short, text_seeds(output, 1)[0], here)).measure()
-    assert (found.verdict, len(found.parent_values)) == ("pass", 1), found.reason
-    assert found.values == [again.value] != found.parent_values
+    again = Experiment(
+        short, plan, scratch_bench, world=drawn_world(short, text_seeds(output, 1)[0], scratch_bench)
+    ).measure()
+    assert (verified.verdict, len(verified.parent_values)) == ("pass", 1), verified.reason
+    assert verified.values == [again.value] != verified.parent_values

@@ -39,23 +39,23 @@ def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more
 
 def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench) -> None:
     value = Experiment(task, plan_as_it_stands(task, FIT), bench).measure(own=True)
-    found = checked(task, bench, FIT, value.checkpoint)
+    verified = checked(task, bench, FIT, value.checkpoint)
 
-    assert (found.verdict, found.value, found.metrics) == ("pass", value.value, {"evaluated": 1.0})
+    assert (verified.verdict, verified.value, verified.metrics) == ("pass", value.value, {"evaluated": 1.0})
 
 
 def test_with_fresh_a_verifier_s_seed_follows_from_its_proof_and_not_from_the_run(tmp_path: Path, bench: Bench) -> None:
-    found: dict[tuple[bool, int], float | None] = {}
+    value_of: dict[tuple[bool, int], float | None] = {}
     for fresh in (False, True):
         task = load_task(evaluated_task(tmp_path / str(int(fresh)), FORESEEING, evaluator=TOSSES, fresh=fresh))
         outcome = Experiment(task, plan_as_it_stands(task, FORESEEING), bench).measure(own=True)
         for seed in (99, 100):
             done = checked(task, bench, FORESEEING, outcome.checkpoint, seeds=[seed])
             assert (done.verdict, done.metrics) == ("pass", {"evaluated": 1.0, "standard_error": 0.05})
-            found[fresh, seed] = done.value
+            value_of[fresh, seed] = done.value
 
-    assert found[False, 99] == found[False, 100] == 1.0
-    values = [found[True, 99], found[True, 100]]
+    assert value_of[False, 99] == value_of[False, 100] == 1.0
+    values = [value_of[True, 99], value_of[True, 100]]
     assert all(value is not None and value < 0.8 for value in values)
     assert values[0] != values[1]
 
@@ -75,9 +75,9 @@ def test_a_program_of_other_files_fails(task: Task, bench: Bench, tmp_path: Path
     artifact = tmp_path / "model.json"
     artifact.write_text('{"threshold": 0.7}')
 
-    found = checked(task, bench, other, artifact)
+    verified = checked(task, bench, other, artifact)
 
-    assert (found.verdict, found.reason) == ("fail", "the program is evaluate.py; the task's is train.py")
+    assert (verified.verdict, verified.reason) == ("fail", "the program is evaluate.py; the task's is train.py")
 
 
 def test_a_pair_is_measured_with_a_seed_that_no_program_knows(task: Task, bench: Bench) -> None:
@@ -87,6 +87,6 @@ def test_a_pair_is_measured_with_a_seed_that_no_program_knows(task: Task, bench:
     assert pairs.verdict == "pass", pairs.reason
     assert len(set(pairs.values)) == 2
     assert all(child > parent for parent, child in zip(pairs.parent_values, pairs.values, strict=True))
-    here = replace(bench, scratch=bench.scratch / "known")
+    scratch_bench = replace(bench, scratch=bench.scratch / "known")
     plans = [msgspec.structs.replace(plan_as_it_stands(task, CHILD), seed=seed) for seed in drawn]
-    assert [Experiment(task, plan, here).measure(own=True).value for plan in plans] != pairs.values
+    assert [Experiment(task, plan, scratch_bench).measure(own=True).value for plan in plans] != pairs.values

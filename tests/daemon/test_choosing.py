@@ -41,34 +41,34 @@ brought = st.builds(ProposerResults, runs=st.integers(0, 1000), gain=amounts, se
 
 
 @given(st.dictionaries(st.sampled_from([SEARCH, LLM, COMMAND]), brought, min_size=1))
-def test_everybody_has_a_share_and_they_are_the_whole(known: dict[str, ProposerResults]) -> None:
-    found = shares(known)
-    assert found.keys() == known.keys()
-    assert sum(found.values()) == pytest.approx(1)
-    assert all(share >= LEAST_SHARE - 1e-9 for share in found.values())
+def test_everybody_has_a_share_and_they_are_the_whole(results: dict[str, ProposerResults]) -> None:
+    share_of = shares(results)
+    assert share_of.keys() == results.keys()
+    assert sum(share_of.values()) == pytest.approx(1)
+    assert all(share >= LEAST_SHARE - 1e-9 for share in share_of.values())
 
 
 def test_who_brings_more_for_the_same_cost_gets_more_runs() -> None:
-    known = {SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults(20, 9, 2.0, 2000, 0)}
-    found = shares(known)
-    assert found[LLM] > 2 * found[SEARCH]
-    dear = shares(known | {LLM: ProposerResults(20, 9, 2.0, 2000, 50)})
+    results = {SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults(20, 9, 2.0, 2000, 0)}
+    share_of = shares(results)
+    assert share_of[LLM] > 2 * share_of[SEARCH]
+    dear = shares(results | {LLM: ProposerResults(20, 9, 2.0, 2000, 50)})
     assert dear[LLM] < dear[SEARCH]
 
 
 def test_a_new_proposer_is_taken_to_be_as_good_as_the_others() -> None:
-    found = shares({SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults()})
-    assert found[LLM] == pytest.approx(found[SEARCH])
+    share_of = shares({SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults()})
+    assert share_of[LLM] == pytest.approx(share_of[SEARCH])
 
 
 def test_draws_follow_the_shares() -> None:
-    known = {SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults(20, 9, 2.0, 2000, 0)}
-    drawn = Counter(choose(known, Draws(b"seed", str(number).encode())) for number in range(2000))
-    assert drawn[LLM] / 2000 == pytest.approx(shares(known)[LLM], abs=0.05)
+    results = {SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults(20, 9, 2.0, 2000, 0)}
+    drawn = Counter(choose(results, Draws(b"seed", str(number).encode())) for number in range(2000))
+    assert drawn[LLM] / 2000 == pytest.approx(shares(results)[LLM], abs=0.05)
 
 
-def ask(wanted: str, settings: Settings = BOTH, now_ms: int = 0, **standings: ProposerStanding) -> tuple[str, str]:
-    return next_proposer(wanted, settings, standings, {}, Draws(b"seed"), now_ms)
+def ask(setting: str, settings: Settings = BOTH, now_ms: int = 0, **standings: ProposerStanding) -> tuple[str, str]:
+    return next_proposer(setting, settings, standings, {}, Draws(b"seed"), now_ms)
 
 
 def test_the_search_takes_the_place_of_who_is_at_a_limit() -> None:
@@ -121,15 +121,15 @@ def test_pauses_double_up_to_an_hour_and_end_with_a_success() -> None:
 
 def test_the_ledger_sums_what_was_spent_in_a_time(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
-    with ModelLedger(file) as one, ModelLedger(file) as other:
-        one.note(ModelCall(time_ms=1_000, proposer=LLM, tokens=5, cost=0.5, seconds=2.0))
-        other.note(ModelCall(time_ms=2_000, proposer=LLM, failure="no", tokens=7, cost=0.25))
-        other.note(ModelCall(time_ms=2_000, proposer=COMMAND))
-        assert one.spent(LLM, since_ms=0) == ModelCost(starts=2, failures=1, tokens=12, cost=0.75, seconds=2.0)
-        assert one.spent(LLM, since_ms=1_500).tokens == 7
-        assert [each.time_ms for each in one.last(LLM)] == [2_000, 1_000]
-        one.note(ModelCall(time_ms=1_000 + 100 * DAY_MS, proposer=LLM))
-        assert one.spent(LLM, since_ms=0).starts == 1
+    with ModelLedger(file) as ledger, ModelLedger(file) as reopened:
+        ledger.note(ModelCall(time_ms=1_000, proposer=LLM, tokens=5, cost=0.5, seconds=2.0))
+        reopened.note(ModelCall(time_ms=2_000, proposer=LLM, failure="no", tokens=7, cost=0.25))
+        reopened.note(ModelCall(time_ms=2_000, proposer=COMMAND))
+        assert ledger.spent(LLM, since_ms=0) == ModelCost(starts=2, failures=1, tokens=12, cost=0.75, seconds=2.0)
+        assert ledger.spent(LLM, since_ms=1_500).tokens == 7
+        assert [each.time_ms for each in ledger.last(LLM)] == [2_000, 1_000]
+        ledger.note(ModelCall(time_ms=1_000 + 100 * DAY_MS, proposer=LLM))
+        assert ledger.spent(LLM, since_ms=0).starts == 1
 
 
 def test_a_proposer_is_paid_for_what_is_better_than_the_best_before_and_not_than_a_bad_parent(tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_a_proposer_is_paid_for_what_is_better_than_the_best_before_and_not_than
         ran("llm/some/model/combine", 0.2, first)
         ran("command/combine", 0.1, first)
         kinds = operators_brought(notebook.log, task, notebook.mine.public, LLM, list(Operator))
-        found = brought_by(notebook.log, ledger, task, notebook.mine.public, (SEARCH, LLM, COMMAND))
+        results = brought_by(notebook.log, ledger, task, notebook.mine.public, (SEARCH, LLM, COMMAND))
     noise = task.metric.noise or 0.0
-    assert (found[SEARCH].runs, found[SEARCH].better) == (2, 1)
-    assert found[SEARCH].gain == pytest.approx(0.4 - noise)
-    assert (found[LLM].runs, found[LLM].better) == (4, 2)
-    assert found[LLM].gain == pytest.approx(0.3 - 2 * noise)
-    assert found[COMMAND].runs == 1
+    assert (results[SEARCH].runs, results[SEARCH].better) == (2, 1)
+    assert results[SEARCH].gain == pytest.approx(0.4 - noise)
+    assert (results[LLM].runs, results[LLM].better) == (4, 2)
+    assert results[LLM].gain == pytest.approx(0.3 - 2 * noise)
+    assert results[COMMAND].runs == 1
     assert list(kinds) == list(Operator)
     assert (kinds[Operator.COMBINE].runs, kinds[Operator.COMBINE].gain) == (1, pytest.approx(0.2 - noise))
     assert kinds[Operator.DRAFT] == ProposerResults()

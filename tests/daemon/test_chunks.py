@@ -28,13 +28,13 @@ BEHAVIOURS = {
 
 def drive(download: Download, peers: dict[str, str], dice: random.Random) -> tuple[list[Ask], float]:
     """Answer in any order as the peers behave, some of which come and go; the asks made, and the seconds it took."""
-    now, under_way, asked = 0.0, [], []
+    now, under_way, asks = 0.0, [], []
     flaky = {name for name, how in peers.items() if how != "honest" and dice.random() < 0.3}
     for _ in range(5_000):
         download.meet([name for name in peers if name not in flaky or dice.random() < 0.5])
         new = download.next(now)
         assert not new or not download.done
-        asked += new
+        asks += new
         under_way += new
         check_limits(under_way)
         able = [ask for ask in under_way if BEHAVIOURS[peers[ask.peer]]]
@@ -49,7 +49,7 @@ def drive(download: Download, peers: dict[str, str], dice: random.Random) -> tup
         under_way.remove(ask)
         for needless in download.answer(ask, BEHAVIOURS[peers[ask.peer]], now):
             under_way.remove(needless)
-    return asked, now
+    return asks, now
 
 
 def check_limits(under_way: list[Ask]) -> None:
@@ -66,12 +66,12 @@ def check_limits(under_way: list[Ask]) -> None:
 def test_every_chunk_comes_exactly_when_an_honest_peer_is_there(count: int, behaviours: list[str], seed: int) -> None:
     peers = {f"p{number}": behaviour for number, behaviour in enumerate(behaviours)}
     download = Download(count)
-    asked, _ = drive(download, peers, random.Random(seed))
+    asks, _ = drive(download, peers, random.Random(seed))
 
     assert download.done == ("honest" in behaviours)
     # Who lied is never asked again; who has it not, only after it was gone.
     for name, behaviour in peers.items():
-        mine = [ask for ask in asked if ask.peer == name]
+        mine = [ask for ask in asks if ask.peer == name]
         if behaviour == "lies":
             assert len(mine) <= ASKED_OF_ONE
 

@@ -62,8 +62,8 @@ def test_a_baseline_that_does_not_run_here_is_no_record_and_the_node_waits(daemo
     assert "no such thing" in status.reason
     assert daemon.runs() == []
     with contextlib.closing(LocalState(daemon.paths.local)) as local:
-        told = [event.data for event in local.events_since(0) or [] if event.kind == "state"]
-    assert (told[-1]["why"], told[-1]["reason"]) == ("cannot_run_here", status.reason)
+        states = [event.data for event in local.events_since(0) or [] if event.kind == "state"]
+    assert (states[-1]["why"], states[-1]["reason"]) == ("cannot_run_here", status.reason)
 
     (task / "train.py").write_text(TRAIN)
     daemon.post("/v1/resume")
@@ -190,10 +190,10 @@ def test_a_proposed_program_is_run(daemon: Daemon, tmp_path: Path) -> None:
 
 def test_what_was_run_is_not_run_again_where_any_run_of_it_will_do(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
-    asked = {"task": str(task), "program": (task / "train.py").read_text()}
+    proposal = {"task": str(task), "program": (task / "train.py").read_text()}
     daemon.start()
     for shared in (False, True, False):
-        (name,) = daemon.post("/v1/proposals", **asked, shared=shared).json()["proposed"]
+        (name,) = daemon.post("/v1/proposals", **proposal, shared=shared).json()["proposed"]
         ended = Client(daemon.paths.socket).ended(name, 60)
         assert ended is not None
         assert ("left to another" in ended.text) == shared
@@ -235,7 +235,7 @@ BROKEN = {
 def test_a_program_that_fails_is_a_record_with_its_reason_and_its_log(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     daemon.start()
-    for number, (program, (status, said)) in enumerate(BROKEN.items(), 1):
+    for number, (program, (status, message)) in enumerate(BROKEN.items(), 1):
         daemon.post("/v1/proposals", task=str(task), program=program)
         wait_for(lambda number=number: len(daemon.runs()) == number)
         run = daemon.runs()[-1]
@@ -244,7 +244,7 @@ def test_a_program_that_fails_is_a_record_with_its_reason_and_its_log(daemon: Da
         assert run.value is None
         with BlobStore(daemon.paths.blobs, read_only=True) as blobs:
             assert blobs.get(run.source.sha256).decode() == program
-            assert said in (blobs.get(run.log.sha256).decode(errors="replace") if run.log else "")
+            assert message in (blobs.get(run.log.sha256).decode(errors="replace") if run.log else "")
     wait_for(lambda: daemon.status().state == "idle")
 
 

@@ -37,11 +37,13 @@ def test_a_peer_that_holds_what_is_over_the_bound_here_does_not_send_it_twice(tm
 
     with Log.open(tmp_path / "log.sqlite", network, trust=Trust(participants=frozenset({key(1).public}))) as log:
         log.writer.on_change = changed
-        theirs = [(one.raw, one.signature) for one in made]
+        theirs = [(record.raw, record.signature) for record in made]
         for sent in (5, 0):
             opening = Side(theirs, Opener, nonce=b"a" * 16, network=network)
             leading = Side([], Leader, nonce=b"b" * 16, network=network)
-            leading.session._index.update([(one.time, one.id) for one in made if (one.time, one.id) in index])
+            leading.session._index.update(
+                [(record.time, record.id) for record in made if (record.time, record.id) in index]
+            )
             exchange(opening, leading)
             log.writer.ingest(list(leading.records.values()), now_ms=NOW_MS + 1000)
             assert isinstance(leading.outcome, SyncFinished)

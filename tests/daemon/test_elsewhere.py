@@ -57,18 +57,18 @@ class Scene:
     """An engine, what the state machine hears, and what was brought home."""
 
     def __init__(self, folder: Path) -> None:
-        self.engine, self.heard, self.home = Memory(), list[object](), list[tuple[str, str]]()
+        self.engine, self.messages, self.home = Memory(), list[object](), list[tuple[str, str]]()
         self.folder = folder / "search-1-ab"
         self.folder.mkdir()
         self.elsewhere = self.daemon()
 
     def daemon(self) -> ExecutorRuns:
-        return ExecutorRuns(lambda _: self.engine, take=self.heard.append, ended=self._ended)
+        return ExecutorRuns(lambda _: self.engine, take=self.messages.append, ended=self._ended)
 
     async def _ended(self, place: str, folder: Path) -> None:
-        found = read_outcome(folder)
-        assert found is not None
-        part = found.outcome or found.fault
+        ended = read_outcome(folder)
+        assert ended is not None
+        part = ended.outcome or ended.fault
         assert part is not None
         word = f"{part.status}: {part.reason}" if isinstance(part, RunOutcome) else f"fault: {part.sentence}"
         self.home.append((place, word))
@@ -109,7 +109,7 @@ def test_a_run_is_queued_runs_and_comes_home(scene: Scene) -> None:
         events.close()
 
     scene.play(scene.carry, runs, scene.ends)
-    assert scene.heard == [
+    assert scene.messages == [
         Located("search-1", "memory job 1", Why.QUEUED),
         protocol.Progress(assignment="search-1", fraction=0.5, step=3, loss=1.5),
         Located("search-1", "memory job 1", Why.RUNNING),
@@ -123,7 +123,7 @@ def test_a_run_is_queued_runs_and_comes_home(scene: Scene) -> None:
 def test_while_the_engine_is_away_a_run_waits_to_be_submitted(scene: Scene) -> None:
     scene.engine.fault = TimedOut("no controller")
     scene.play(scene.carry, lambda: None)
-    assert scene.heard == 2 * [Located("search-1", "memory: no controller", Why.QUEUED)]
+    assert scene.messages == 2 * [Located("search-1", "memory: no controller", Why.QUEUED)]
     scene.engine.fault = None
     scene.play(lambda: None, lambda: None)
     assert scene.engine.submitted == [scene.folder.name]
@@ -142,10 +142,10 @@ def test_a_lost_run_is_abandoned_with_its_reason_and_stays_so(scene: Scene) -> N
     assert scene.home == [("search-1", "abandoned: it never began, and the engine does not list it")]
     assert scene.elsewhere.levels == {}
     scene.ends()
-    found = read_outcome(scene.folder)
-    assert found is not None
-    assert found.outcome is not None
-    assert found.outcome.status == "abandoned", "an outcome that comes later is none"
+    ended = read_outcome(scene.folder)
+    assert ended is not None
+    assert ended.outcome is not None
+    assert ended.outcome.status == "abandoned", "an outcome that comes later is none"
 
 
 def test_a_silent_engine_ends_no_run(scene: Scene) -> None:

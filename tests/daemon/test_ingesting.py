@@ -53,61 +53,61 @@ def _clock(monkeypatch):
 
 
 async def test_what_an_exchange_brings_is_one_transaction_and_in_the_log_when_it_has_settled(tmp_path):
-    async with place(tmp_path) as here:
+    async with place(tmp_path) as node:
         first, second = made(1, 40), made(2, 30)
-        await here.ingester.gather(first, "a")
-        await here.ingester.gather(second, "b")
-        assert here.log.records.count() == 0
-        await here.ingester.settle()
-        assert here.log.records.count() == len(here.keys) == 70
-        assert [(one.peer, one.pairs) for one in here.arrived] == [("a", first), ("b", second)]
-        assert {verdict.state for one in here.arrived for verdict in one.verdicts} == {State.STORED}
+        await node.ingester.gather(first, "a")
+        await node.ingester.gather(second, "b")
+        assert node.log.records.count() == 0
+        await node.ingester.settle()
+        assert node.log.records.count() == len(node.keys) == 70
+        assert [(delivery.peer, delivery.pairs) for delivery in node.arrived] == [("a", first), ("b", second)]
+        assert {verdict.state for delivery in node.arrived for verdict in delivery.verdicts} == {State.STORED}
 
 
 async def test_more_than_a_batch_waits_for_no_end(tmp_path, monkeypatch):
     monkeypatch.setattr(ingest, "BATCH_RECORDS", 50)
     monkeypatch.setattr(ingest, "GATHER_SECONDS", 1e6)
-    async with place(tmp_path) as here:
+    async with place(tmp_path) as node:
         records = made(1, 90)
         for start in range(0, 90, 10):
-            await here.ingester.gather(records[start : start + 10], "a")
-        while here.log.records.count() < 50:  # noqa: ASYNC110
+            await node.ingester.gather(records[start : start + 10], "a")
+        while node.log.records.count() < 50:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        assert len(here.keys) <= 50
-        await here.ingester.settle()
-        assert here.log.records.count() == 90
+        assert len(node.keys) <= 50
+        await node.ingester.settle()
+        assert node.log.records.count() == 90
 
 
 async def test_an_announced_record_is_stored_at_once(tmp_path):
-    async with place(tmp_path) as here:
-        await here.ingester.take(made(1, 1), "a")
-        while not here.arrived:  # noqa: ASYNC110
+    async with place(tmp_path) as node:
+        await node.ingester.take(made(1, 1), "a")
+        while not node.arrived:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        assert here.log.records.count() == 1
+        assert node.log.records.count() == 1
 
 
 async def test_whoever_waits_learns_that_nothing_can_be_written_and_the_next_are_stored(tmp_path, monkeypatch):
-    async with place(tmp_path) as here:
+    async with place(tmp_path) as node:
         with monkeypatch.context() as patched:
-            patched.setattr(type(here.log.writer), "ingest", full)
+            patched.setattr(type(node.log.writer), "ingest", full)
             for _ in range(3):
                 with pytest.raises(Refused, match="disk is full"):
-                    await here.ingester.store(made(1, 3), "a")
-        [condition] = here.thread.failures.conditions()
+                    await node.ingester.store(made(1, 3), "a")
+        [condition] = node.thread.failures.conditions()
         assert condition.detail.startswith("storing records of others failed 3 times since ")
         assert (condition.detail.endswith("nothing was written"), condition.fix) == (True, "make room and try again")
-        await here.ingester.store(made(1, 3), "a")
-        assert here.log.records.count() == 3
-        assert here.thread.failures.conditions() == []
+        await node.ingester.store(made(1, 3), "a")
+        assert node.log.records.count() == 3
+        assert node.thread.failures.conditions() == []
 
 
 async def test_an_error_that_nobody_foresaw_is_a_condition_too(tmp_path, monkeypatch):
-    async with place(tmp_path) as here:
+    async with place(tmp_path) as node:
         with monkeypatch.context() as patched:
-            patched.setattr(type(here.log.writer), "ingest", lambda *_, **__: 1 / 0)
+            patched.setattr(type(node.log.writer), "ingest", lambda *_, **__: 1 / 0)
             with pytest.raises(AutoresearchError):
-                await here.ingester.store(made(1, 3), "a")
-        [condition] = here.thread.failures.conditions()
+                await node.ingester.store(made(1, 3), "a")
+        [condition] = node.thread.failures.conditions()
         assert "a fault of autoresearch, ZeroDivisionError" in condition.sentence
         assert "autoresearch node logs" in condition.fix
 
@@ -117,30 +117,30 @@ def full(*_, **__):
 
 
 async def test_a_record_that_cannot_be_stored_costs_no_other_and_is_asked_of_nobody_again(tmp_path):
-    async with place(tmp_path) as here:
+    async with place(tmp_path) as node:
         trigger = "CREATE TRIGGER one BEFORE INSERT ON run WHEN NEW.value = 7 BEGIN SELECT RAISE(ABORT, 'no'); END"
-        here.log.reader.connection.execute(trigger)
+        node.log.reader.connection.execute(trigger)
         first, second = made(1, 20), made(2, 5)
-        await here.ingester.gather(first, "a")
-        await here.ingester.gather(second, "b")
-        await here.ingester.settle()
-        assert here.log.records.count() == 24
+        await node.ingester.gather(first, "a")
+        await node.ingester.gather(second, "b")
+        await node.ingester.settle()
+        assert node.log.records.count() == 24
         refused = RefusedRecords()
-        for one in here.arrived:
-            refused.add(one.peer, one.verdicts)
+        for delivery in node.arrived:
+            refused.add(delivery.peer, delivery.verdicts)
         assert refused.of("a") == refused.of("b") == {hashlib.sha256(first[6][0]).digest()}
 
 
 async def test_the_loop_goes_on_while_another_writes(tmp_path):
-    async with place(tmp_path) as here:
-        other = sqlite3.connect(here.file, isolation_level=None)
+    async with place(tmp_path) as node:
+        other = sqlite3.connect(node.file, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        storing = asyncio.create_task(here.ingester.store(made(1, 5), "a"))
+        storing = asyncio.create_task(node.ingester.store(made(1, 5), "a"))
         for _ in range(100):
             await asyncio.sleep(0)
-        assert here.log.records.count() == 0
+        assert node.log.records.count() == 0
         assert not storing.done()
         other.execute("COMMIT")
         other.close()
         await storing
-        assert here.log.records.count() == 5
+        assert node.log.records.count() == 5

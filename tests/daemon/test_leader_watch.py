@@ -45,8 +45,8 @@ async def test_a_new_best_is_told_once_and_its_fall_too(village, local, thread):
     await leading.look(3)
     village.evaluate(second, 1.9, EVE)
     await leading.look(4)
-    told = [(event.kind, event.time_ms, event.data["id"], event.data["state"]) for event in events.since(0)]
-    assert told == [
+    summaries = [(event.kind, event.time_ms, event.data["id"], event.data["state"]) for event in events.since(0)]
+    assert summaries == [
         ("confirmed", 1, format_id(first.id), "confirmed"),
         ("confirmed", 2, format_id(second.id), "confirmed"),
         ("demoted", 4, format_id(second.id), "disputed"),
@@ -74,6 +74,6 @@ async def test_what_verifiers_decide_on_own_runs_is_told_once(village, local, th
         village.evaluate(run, 1.9, EVE)
     await leading.look(1)
     await leading.look(2)
-    [told] = [event for event in events.since(0) if event.kind == "verdict"]
-    assert (told.time_ms, told.data["id"], told.data["state"]) == (1, format_id(own.id), "disputed")
-    assert "“mine” is disputed: a verifier measured another value" in told.text
+    [verdict] = [event for event in events.since(0) if event.kind == "verdict"]
+    assert (verdict.time_ms, verdict.data["id"], verdict.data["state"]) == (1, format_id(own.id), "disputed")
+    assert "“mine” is disputed: a verifier measured another value" in verdict.text

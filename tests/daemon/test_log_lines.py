@@ -45,5 +45,5 @@ def test_lines_on_a_terminal_and_in_the_file_are_harmless(tmp_path: Path) -> Non
     assert json.loads(lines[0])["seconds"] == 1.5
     assert all("ValueError" in json.loads(line)["exception"] for line in lines[2:])
     assert not harms("".join(lines))
-    told = [line for line in plain.splitlines() if line.startswith(FORGED)]
-    assert len(told) <= 2, "only the two tracebacks have lines"
+    forged = [line for line in plain.splitlines() if line.startswith(FORGED)]
+    assert len(forged) <= 2, "only the two tracebacks have lines"

@@ -30,10 +30,10 @@ def statuses(faults: MachineFaults, *endings: tuple[int, RunStatus, str]) -> lis
 
 def test_the_third_program_that_ends_for_one_reason_is_no_evidence() -> None:
     faults = MachineFaults()
-    found = [faults.ended(plan(n), ending(RunStatus.CRASHED, f"error at line {n}")) for n in range(SAME_CAUSE + 1)]
-    assert [each.status for each in found] == ["crashed", "crashed", "could_not_run", "could_not_run"]
-    assert "3 different programs in a row" in found[2].reason
-    assert "error at line 2" in found[2].reason
+    outcomes = [faults.ended(plan(n), ending(RunStatus.CRASHED, f"error at line {n}")) for n in range(SAME_CAUSE + 1)]
+    assert [each.status for each in outcomes] == ["crashed", "crashed", "could_not_run", "could_not_run"]
+    assert "3 different programs in a row" in outcomes[2].reason
+    assert "error at line 2" in outcomes[2].reason
     assert faults.suspected
     faults.clear()
     assert not faults.suspected
@@ -47,8 +47,8 @@ def test_the_third_program_that_ends_for_one_reason_is_no_evidence() -> None:
 )
 def test_what_comes_between_begins_the_count_anew(between: tuple[int, RunStatus, str]) -> None:
     faults, same = MachineFaults(), (RunStatus.PROCESS_LIMIT, NO_PROCESS)
-    found = statuses(faults, (1, *same), (2, *same), between, (3, *same), (4, *same))
-    assert "could_not_run" not in found
+    outcomes = statuses(faults, (1, *same), (2, *same), between, (3, *same), (4, *same))
+    assert "could_not_run" not in outcomes
     assert not faults.suspected
 
 

@@ -48,8 +48,8 @@ def test_the_command_counts_for_a_running_daemon_and_for_one_that_starts(daemon:
     assert best(daemon).confirmed is None
 
     for root in ROOTS:
-        said = command(daemon, "network", "trust", root.public.hex(), "--participant")
-        assert "and the daemon uses it" in said.stderr
+        done = command(daemon, "network", "trust", root.public.hex(), "--participant")
+        assert "and the daemon uses it" in done.stderr
     steady = best(daemon).confirmed
     assert steady.state == "confirmed"
     assert top(daemon).programs[0].state == "confirmed"
@@ -65,8 +65,8 @@ def test_the_command_counts_for_a_running_daemon_and_for_one_that_starts(daemon:
 
     daemon.stop()
     for root in ROOTS[:3]:
-        said = command(daemon, "network", "trust", root.public.hex(), "--participant")
-        assert "no daemon runs" in said.stderr
+        done = command(daemon, "network", "trust", root.public.hex(), "--participant")
+        assert "no daemon runs" in done.stderr
     daemon.start()
     assert best(daemon).confirmed == steady
 
@@ -93,12 +93,12 @@ def test_a_file_that_somebody_edits_is_followed_and_one_that_cannot_be_is_named(
         else:
             daemon.paths.manifest.write_bytes(wrong)
         assert daemon.post("/v1/trust").status_code == status
-        wait_for(lambda: any("network.toml" in one.detail for one in daemon.status().conditions))
+        wait_for(lambda: any("network.toml" in condition.detail for condition in daemon.status().conditions))
         assert best(daemon).confirmed is not None
 
     save_manifest(daemon.paths.manifest, manifest)
     wait_for(lambda: best(daemon).confirmed is None)
-    assert not any(one.name == Part.NETWORK for one in daemon.status().conditions)
+    assert not any(condition.name == Part.NETWORK for condition in daemon.status().conditions)
 
 
 def test_the_answer_says_who_is_trusted_and_whether_that_is_new(daemon: Daemon) -> None:
@@ -110,14 +110,14 @@ def test_the_answer_says_who_is_trusted_and_whether_that_is_new(daemon: Daemon) 
 
 
 def best(daemon: Daemon) -> BestAnswer:
-    return asked(daemon, "/v1/best", BestAnswer)
+    return answer_of(daemon, "/v1/best", BestAnswer)
 
 
 def top(daemon: Daemon) -> TopAnswer:
-    return asked(daemon, "/v1/top", TopAnswer)
+    return answer_of(daemon, "/v1/top", TopAnswer)
 
 
-def asked(daemon: Daemon, path: str, answer: type) -> object:
+def answer_of(daemon: Daemon, path: str, answer: type) -> object:
     with daemon.client() as client:
         return msgspec.json.decode(client.get(path).content, type=answer)
 

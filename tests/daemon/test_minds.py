@@ -19,7 +19,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.task.folders import pin_baseline
 from tests.cli.programs import cpp_task
 from tests.daemon.daemons import Daemon, wait_for
-from tests.daemon.scripted_model import Said, by, in_turn, openai, serving
+from tests.daemon.scripted_model import Answer, by, in_turn, openai, serving
 from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -63,16 +63,16 @@ def work(daemon: Daemon, runs: int, proposer: str) -> list[Run]:
     return daemon.runs()
 
 
-def proposal(name: str, old: str, new: str, why: str = "it is nearer to what is searched") -> Said:
+def proposal(name: str, old: str, new: str, why: str = "it is nearer to what is searched") -> Answer:
     block = f"<<<<<<< SEARCH\n{name} = {old}{RANGE}\n=======\n{name} = {new}{RANGE}\n>>>>>>> REPLACE"
     return openai(f"TITLE: {name} {old} -> {new}\nHYPOTHESIS: {why}\nEXPECT: 0.1\n\n{block}\n")
 
 
-def nearer(body: dict[str, Any]) -> Said:
+def nearer(body: dict[str, Any]) -> Answer:
     """A model that reads the program in the prompt and halves what X is away from 0.3."""
-    found = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
-    new = round((float(found) + 0.3) / 2, 6)
-    return proposal("X", found, str(new), "nearer")
+    value = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
+    new = round((float(value) + 0.3) / 2, 6)
+    return proposal("X", value, str(new), "nearer")
 
 
 def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path)
     assert (search.name, llm.name, llm.model, llm.state) == ("search", "llm", "scripted", "ready")
     assert (llm.runs, llm.better, llm.cost) == (3, 3, pytest.approx(0.3))
     assert llm.tokens_today == 360
-    prompts = json.dumps(model.asked)
+    prompts = json.dumps(model.requests)
     assert KEY not in prompts
     assert str(tmp_path) not in prompts
     for run in runs:
@@ -100,25 +100,25 @@ def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path)
 def test_a_model_is_asked_for_changes_of_several_kinds_and_the_record_says_which(start: Callable[..., Daemon]) -> None:
     tried = itertools.count(1)
 
-    def worse(_: dict[str, Any]) -> Said:
+    def worse(_: dict[str, Any]) -> Answer:
         return proposal("Y", "0.1", str(round(0.1 - next(tried) / 1000, 3)))
 
     with serving(worse) as model:
         runs = work(start(**with_model(model.url)), 16, "llm")
-        asked = [str(question["messages"][0]["content"]) for question in model.asked]
+        prompts = [str(question["messages"][0]["content"]) for question in model.requests]
     changes = [run for run in runs if by(run) == "llm/scripted"]
     kinds = [run.proposed_by.rpartition("/")[2] for run in changes]
     assert {"improve", "draft"} <= set(kinds)
     assert set(kinds[:6]) == {"improve"}, "few runs are known"
     for run, kind in zip(changes, kinds, strict=True):
         answer = round(1000 * (0.1 - float(run.title.split()[-1])))
-        assert ("Write train.py in another way" in asked[answer - 1]) == (kind == "draft")
+        assert ("Write train.py in another way" in prompts[answer - 1]) == (kind == "draft")
 
 
 def test_what_leads_is_run_with_another_seed_whoever_makes_the_changes(start: Callable[..., Daemon]) -> None:
     tried = itertools.count(1)
 
-    def worse(_: dict[str, Any]) -> Said:
+    def worse(_: dict[str, Any]) -> Answer:
         return proposal("Y", "0.1", str(round(0.1 - next(tried) / 1000, 3)))
 
     with serving(worse) as model:
@@ -128,10 +128,10 @@ def test_what_leads_is_run_with_another_seed_whoever_makes_the_changes(start: Ca
 
 
 def test_a_slow_model_keeps_no_worker_waiting(start: Callable[..., Daemon], tmp_path: Path) -> None:
-    def slow(body: dict[str, Any]) -> Said:
+    def slow(body: dict[str, Any]) -> Answer:
         time.sleep(QUICK_SECONDS + 1)
-        found = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
-        return proposal("X", found, f"0.{len(model.asked)}123")
+        value = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
+        return proposal("X", value, f"0.{len(model.requests)}123")
 
     folder = write_toy_task(tmp_path / "second", SECOND_TRAIN)
     pin_baseline(folder)
@@ -142,23 +142,23 @@ def test_a_slow_model_keeps_no_worker_waiting(start: Callable[..., Daemon], tmp_
         assert daemon.post("/v1/pause").status_code == 200
         names = [by(run) for run in daemon.runs()]
         wait_for(lambda: not any(worker.run for worker in daemon.status().workers))
-        asked = len(model.asked)
+        count = len(model.requests)
         time.sleep(1)
-        assert len(model.asked) == asked  # a paused node thinks of nothing
+        assert len(model.requests) == count  # a paused node thinks of nothing
     first, second, third = [number for number, name in enumerate(names) if name == "llm/scripted"][:3]
     assert first == 1  # nobody knew yet that it is slow
     assert third - second > 1  # the search went on meanwhile
 
 
-def insightful(body: dict[str, Any]) -> Said:
+def insightful(body: dict[str, Any]) -> Answer:
     """A model that says what the runs in the prompt show, and names one of them and one that it made up."""
     prompt = body["messages"][0]["content"]
     run = re.findall(r"^([a-z2-7]{8})  0\.", prompt, flags=re.MULTILINE)[0]
-    found = re.findall(r"^X = ([0-9.e-]+) ", prompt, flags=re.MULTILINE)[-1]
-    new = round((float(found) + 0.3) / 2, 6)
-    block = f"<<<<<<< SEARCH\nX = {found}{RANGE}\n=======\nX = {new}{RANGE}\n>>>>>>> REPLACE"
-    said = f"INSIGHT: {run} shows that X near 0.3 is better, like aaaabbbb; see /home/ann/notes"
-    return openai(f"TITLE: X {found} -> {new}\nHYPOTHESIS: nearer\n{said}\n\n{block}\n")
+    value = re.findall(r"^X = ([0-9.e-]+) ", prompt, flags=re.MULTILINE)[-1]
+    new = round((float(value) + 0.3) / 2, 6)
+    block = f"<<<<<<< SEARCH\nX = {value}{RANGE}\n=======\nX = {new}{RANGE}\n>>>>>>> REPLACE"
+    insight = f"INSIGHT: {run} shows that X near 0.3 is better, like aaaabbbb; see /home/ann/notes"
+    return openai(f"TITLE: X {value} -> {new}\nHYPOTHESIS: nearer\n{insight}\n\n{block}\n")
 
 
 def test_what_a_model_found_out_becomes_a_note_with_the_runs_that_it_names(start: Callable[..., Daemon]) -> None:
@@ -175,7 +175,7 @@ def test_what_a_model_found_out_becomes_a_note_with_the_runs_that_it_names(start
         assert note["evidence"][0] in [run["id"] for run in runs]
 
 
-def answering(body: dict[str, Any]) -> Said:
+def answering(body: dict[str, Any]) -> Answer:
     """A model that proposes, or answers a question with an id of the records, and with one that it made up."""
     prompt = body["messages"][0]["content"]
     if "## The question" not in prompt:
@@ -189,10 +189,10 @@ def test_a_question_is_answered_in_sentences_that_cite_records_within_the_limits
         settings = with_model(model.url, AUTORESEARCH_LLM_PRICE_OUT="1000", AUTORESEARCH_LLM_DAY_COST="0.03")
         daemon = start(**settings)
         work(daemon, 1, "search")
-        asked = {"question": "which X were tried?"}
-        answer = daemon.post("/v1/ask", **asked).json()
-        plain = daemon.post("/v1/ask", **asked, model=False).json()
-        assert (plain["text"], len(model.asked)) == ("", 1)
+        question = {"question": "which X were tried?"}
+        answer = daemon.post("/v1/ask", **question).json()
+        plain = daemon.post("/v1/ask", **question, model=False).json()
+        assert (plain["text"], len(model.requests)) == ("", 1)
         [run] = daemon.get("/v1/records?kind=run").json()["records"]
         assert answer["cited"] == [run["id"]]
         assert answer["text"].startswith(f"X of 0.9 was the first [{short_id(parse_id(run['id']))}].")
@@ -200,15 +200,15 @@ def test_a_question_is_answered_in_sentences_that_cite_records_within_the_limits
         assert "\x1b" not in answer["text"]
         assert answer["model"] == "scripted"
         assert daemon.status().proposers[1].cost_today == pytest.approx(0.02)
-        assert daemon.post("/v1/ask", **asked).json()["text"]
-        refused = daemon.post("/v1/ask", **asked).json()
+        assert daemon.post("/v1/ask", **question).json()["text"]
+        refused = daemon.post("/v1/ask", **question).json()
         assert (refused["text"], refused["parameters"]) == ("", plain["parameters"])
         assert "llm.day_cost is reached" in refused["reason"]
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
 def test_a_model_that_fails_leaves_the_records(start: Callable[..., Daemon]) -> None:
-    with serving(in_turn(Said(b"<html>", kind="text/html"))) as model:
+    with serving(in_turn(Answer(b"<html>", kind="text/html"))) as model:
         daemon = start(**with_model(model.url))
         work(daemon, 1, "search")
         answer = daemon.post("/v1/ask", question="which X were tried?").json()
@@ -221,28 +221,28 @@ def test_a_useless_answer_goes_back_with_its_reason(start: Callable[..., Daemon]
     with serving(script) as model:
         runs = work(start(**with_model(model.url)), 2, "llm")
     assert runs[-1].title == "X 0.9 -> 0.5"
-    first, second, third = (body["messages"] for body in model.asked)
+    first, second, third = (body["messages"] for body in model.requests)
     assert [message["role"] for message in third] == ["user", "assistant", "user", "assistant", "user"]
     assert "no SEARCH/REPLACE block" in second[-1]["content"]
     assert first[0] == third[0]
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("answer", "reason"),
     [
-        (Said(b"out of order", status=500), "HTTP 500"),
+        (Answer(b"out of order", status=500), "HTTP 500"),
         (openai("no idea"), "gave no program that can be run"),
     ],
 )
 def test_without_a_usable_answer_the_search_goes_on_and_status_says_why(
-    start: Callable[..., Daemon], said: Said, reason: str
+    start: Callable[..., Daemon], answer: Answer, reason: str
 ) -> None:
-    with serving(in_turn(said)) as model:
+    with serving(in_turn(answer)) as model:
         daemon = start(**with_model(model.url))
         runs = work(daemon, 4, "llm")
         status = daemon.status()
     assert {run.proposer.name for run in runs} == {"search"}
-    assert len(model.asked) in (1, 3, 4)  # one attempt: afterwards it is left alone
+    assert len(model.requests) in (1, 3, 4)  # one attempt: afterwards it is left alone
     llm = status.proposers[1]
     assert llm.state == "waiting"
     assert reason in llm.reason
@@ -355,7 +355,7 @@ def test_nothing_is_left_of_a_command_when_the_daemon_is_killed(start: Callable[
 def test_a_mix_uses_them_all(start: Callable[..., Daemon], tmp_path: Path) -> None:
     turns = itertools.count(1)
 
-    def answer(body: dict[str, Any]) -> Said:
+    def answer(body: dict[str, Any]) -> Answer:
         """A change in each turn, also once another proposer reached 0.3: ``nearer`` has none then."""
         value = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
         return proposal("X", value, str(round(next(turns) * 0.618 % 1, 6)))

@@ -22,7 +22,7 @@ def test_a_worker_proposes_nothing_and_says_what_to_do(machine: Machine) -> None
     talk = machine.carry_out(own_task(machine, PLAIN))
 
     assert talk.proposed == []
-    assert talk.said[-1] == protocol.Failed(assignment="a", sentence=SENTENCE)
+    assert talk.messages[-1] == protocol.Failed(assignment="a", sentence=SENTENCE)
 
 
 def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
@@ -42,6 +42,6 @@ def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
 
 def test_a_run_by_hand_and_a_range_in_a_comment_both_work(machine: Machine) -> None:  # noqa: F811
     folder = own_task(machine, PLAIN)
-    assert isinstance(machine.carry_out(folder, given=True).said[-1], protocol.Ended)
+    assert isinstance(machine.carry_out(folder, planned=True).messages[-1], protocol.Ended)
     (folder / "train.py").write_text(PLAIN.replace("SEED = 3", "SEED = 3  # 1 .. 9"))
-    assert isinstance(machine.carry_out(folder).said[-1], protocol.Ended)
+    assert isinstance(machine.carry_out(folder).messages[-1], protocol.Ended)

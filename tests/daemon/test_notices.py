@@ -29,20 +29,20 @@ from tests.trust.attesting.postoffice import PostOffice, post_office
 class Listener:
     """What was posted, and how it answers next."""
 
-    heard: list[dict[str, object]] = field(default_factory=list)
+    messages: list[dict[str, object]] = field(default_factory=list)
     status: int = 200
     came: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def post(self, request: web.Request) -> web.Response:
         async with self.came:
-            self.heard.append(await request.json())
+            self.messages.append(await request.json())
             self.came.notify_all()
         return web.Response(status=self.status)
 
     async def until(self, count: int) -> list[dict[str, object]]:
         async with self.came, asyncio.timeout(60):
-            await self.came.wait_for(lambda: len(self.heard) >= count)
-        return self.heard
+            await self.came.wait_for(lambda: len(self.messages) >= count)
+        return self.messages
 
 
 @pytest.fixture
@@ -59,9 +59,9 @@ async def node(
 ) -> AsyncIterator[tuple[Listener, Events, Notices, list[Notify]]]:
     local, settings = LocalState(tmp_path / "local.sqlite"), [Notify(webhook=listener[1])]
     events = Events(local)
-    told = Notices(lambda: Settings(notify=settings[0]), events, me, {})
-    async with keeping(told):
-        yield listener[0], events, told, settings
+    notices = Notices(lambda: Settings(notify=settings[0]), events, me, {})
+    async with keeping(notices):
+        yield listener[0], events, notices, settings
     local.close()
 
 
@@ -70,8 +70,8 @@ def me() -> ParticipantView:
 
 
 @asynccontextmanager
-async def keeping(told: Notices) -> AsyncIterator[None]:
-    task = asyncio.create_task(told.keep())
+async def keeping(notices: Notices) -> AsyncIterator[None]:
+    task = asyncio.create_task(notices.keep())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     yield
@@ -83,8 +83,8 @@ def stop(events: Events, why: str, time_ms: int, state: str = "waiting") -> None
 
 
 async def test_what_the_settings_name_is_posted_and_nothing_else(node) -> None:
-    listener, events, told, _ = node
-    told.greet("webhook")
+    listener, events, notices, _ = node
+    notices.greet("webhook")
     events.tell("record", "somebody's run", 1)
     events.tell("verdict", "your run abc is refuted", 2, id="abc", state="refuted")
     stop(events, "in_use", 3)
@@ -93,35 +93,35 @@ async def test_what_the_settings_name_is_posted_and_nothing_else(node) -> None:
     stop(events, "disk_low", 6)
     stop(events, "disk_low", 4 + notices_module.REPEAT_MS)
     stop(events, "runs_done", 7, state="idle")
-    heard = await listener.until(5)
-    assert [message["event"] for message in heard] == ["hello", "verdict", "stopped", "stopped", "stopped"]
-    assert heard[1]["text"] == heard[1]["content"] == "autoresearch of anna, verdict: your run abc is refuted"
-    assert (heard[1]["time_ms"], heard[1]["data"]) == (2, {"id": "abc", "state": "refuted"})
-    assert [message["text"].rpartition(" ")[2] for message in heard[2:]] == ["disk_low", "disk_low", "runs_done"]
+    messages = await listener.until(5)
+    assert [message["event"] for message in messages] == ["hello", "verdict", "stopped", "stopped", "stopped"]
+    assert messages[1]["text"] == messages[1]["content"] == "autoresearch of anna, verdict: your run abc is refuted"
+    assert (messages[1]["time_ms"], messages[1]["data"]) == (2, {"id": "abc", "state": "refuted"})
+    assert [message["text"].rpartition(" ")[2] for message in messages[2:]] == ["disk_low", "disk_low", "runs_done"]
 
 
 async def test_what_is_not_taken_is_said_and_sent_again_in_order(node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notices_module, "AGAIN_SECONDS", 0.01)
-    listener, events, told, _ = node
+    listener, events, notices, _ = node
     listener.status = 500
     events.tell("best", "first", 1)
     events.tell("best", "second", 2)
     await listener.until(3)
-    [condition] = told.conditions()
+    [condition] = notices.conditions()
     assert "it answered 500" in condition.detail
     assert "secret" not in condition.sentence
-    listener.status, listener.heard = 204, []
+    listener.status, listener.messages = 204, []
     assert [message["time_ms"] for message in await listener.until(2)][-2:] == [1, 2]
-    assert told.conditions() == []
+    assert notices.conditions() == []
 
 
 async def test_without_an_address_nobody_is_told(node) -> None:
-    listener, events, told, settings = node
+    listener, events, notices, settings = node
     url = settings[0].webhook
     settings[0] = Notify()
     events.tell("best", "unheard", 1)
     await asyncio.sleep(0)
-    told.greet("webhook")
+    notices.greet("webhook")
     settings[0] = Notify(webhook=url, events="demoted")
     events.tell("best", "unwanted", 2)
     events.tell("demoted", "wanted", 3)
@@ -146,9 +146,9 @@ async def test_one_mail_an_hour_collects_what_happened(
 ) -> None:
     monkeypatch.setattr(mail_module, "MAIL_SECONDS", 2.0)
     settings = load_settings(tmp_path / "none", office.settings(tmp_path / "password"))[0]
-    told = Notices(lambda: Settings(notify=Notify(mail="me@example.org"), mail=settings.mail), events, me, {})
-    async with keeping(told):
-        told.greet("mail")
+    notices = Notices(lambda: Settings(notify=Notify(mail="me@example.org"), mail=settings.mail), events, me, {})
+    async with keeping(notices):
+        notices.greet("mail")
         await until(lambda: office.mails)
         events.tell("best", "a\nBcc: evil@example.org\n\nnew best", 1)
         stop(events, "disk_low", 2)
@@ -189,17 +189,17 @@ async def test_a_desktop_shows_them_and_their_markup_is_text(
     monkeypatch.setattr(notices_module, "AGAIN_SECONDS", 0.01)
     with fake_bus(tmp_path) as address:
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
-        told = Notices(lambda: Settings(notify=Notify(desktop=True)), events, me, {})
-        async with keeping(told):
+        notices = Notices(lambda: Settings(notify=Notify(desktop=True)), events, me, {})
+        async with keeping(notices):
             events.tell("best", "<b>first</b>", 1)
-            await until(told.conditions)  # nobody is logged in
-            assert "notify.desktop tells nobody: the desktop refuses" in told.conditions()[0].detail
+            await until(notices.conditions)  # nobody is logged in
+            assert "notify.desktop tells nobody: the desktop refuses" in notices.conditions()[0].detail
             desktop = serve(FakeDesktop(address), "org.freedesktop.Notifications")
-            await until(lambda: desktop.shown)
+            await until(lambda: desktop.notifications)
             events.tell("verdict", "second", 2)
-            await until(lambda: len(desktop.shown) > 1)
-            assert told.conditions() == []
-    assert desktop.shown == [
+            await until(lambda: len(desktop.notifications) > 1)
+            assert notices.conditions() == []
+    assert desktop.notifications == [
         ("autoresearch of anna, best: <b>first</b>", "&lt;b&gt;first&lt;/b&gt;"),
         ("autoresearch of anna, verdict: second", "second"),
     ]

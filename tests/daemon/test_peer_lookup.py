@@ -48,8 +48,8 @@ def test_an_end_that_two_ids_have_names_neither() -> None:
 
 @pytest.mark.parametrize(("who", "error"), [("abc", UsageError), (OWN, Refused), (FIRST, Refused), (SECOND, Refused)])
 def test_what_will_never_be_dialled_is_not_said_to_be_connecting(who: str, error: type[AutoresearchError]) -> None:
-    known = [peer(FIRST, blocked=True), peer(SECOND, shut_out="sent too much that is no record"), peer(TWIN)]
+    peers = [peer(FIRST, blocked=True), peer(SECOND, shut_out="sent too much that is no record"), peer(TWIN)]
     with pytest.raises(error) as refused:
-        check_dialled(f"/ip4/127.0.0.1/tcp/4001/p2p/{who}", known, own=OWN)
+        check_dialled(f"/ip4/127.0.0.1/tcp/4001/p2p/{who}", peers, own=OWN)
     assert refused.value.hint
-    check_dialled(f"/ip4/127.0.0.1/tcp/4001/p2p/{who}/p2p-circuit/p2p/{TWIN}", known, own=OWN)
+    check_dialled(f"/ip4/127.0.0.1/tcp/4001/p2p/{who}/p2p-circuit/p2p/{TWIN}", peers, own=OWN)

@@ -25,21 +25,21 @@ def test_what_is_cancelled_right_after_it_was_approved_is_a_run_that_was_cancell
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = protocol.Approve(assignment="a"), protocol.Cancel(assignment="a")
-    heard = asyncio.run(scene(tmp_path, monkeypatch, *answers, train=SLOW_TRAIN))
-    assert outcome(heard) == RunStatus.CANCELLED
+    messages = asyncio.run(scene(tmp_path, monkeypatch, *answers, train=SLOW_TRAIN))
+    assert outcome(messages) == RunStatus.CANCELLED
 
 
 def test_a_worker_that_is_told_to_go_still_hears_the_answer_to_its_proposal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = asyncio.run(scene(tmp_path, monkeypatch, protocol.Approve(assignment="a")))
-    assert outcome(heard) == RunStatus.OK
+    messages = asyncio.run(scene(tmp_path, monkeypatch, protocol.Approve(assignment="a")))
+    assert outcome(messages) == RunStatus.OK
 
 
-def outcome(heard: list[protocol.FromWorker]) -> str:
+def outcome(messages: list[protocol.FromWorker]) -> str:
     """The status in the folder that the worker names last."""
-    assert isinstance(heard[-1], protocol.Ended)
-    ended = read_outcome(Path(heard[-1].folder))
+    assert isinstance(messages[-1], protocol.Ended)
+    ended = read_outcome(Path(messages[-1].folder))
     assert ended is not None
     assert ended.outcome is not None
     return ended.outcome.status
@@ -56,14 +56,14 @@ async def scene(
     task = write_toy_task(tmp_path / "task", train)
     plan = plan_as_it_stands(load_task(task), train)
     level = best_level()
-    heard: list[protocol.FromWorker] = []
+    messages: list[protocol.FromWorker] = []
     gone = asyncio.Event()
 
     async def on_lost(_: str) -> None:
         gone.set()
 
     async def on_message(worker: str, message: protocol.FromWorker) -> None:
-        heard.append(message)
+        messages.append(message)
         if isinstance(message, protocol.Ready):
             work = protocol.AssignWork(
                 assignment="a", run="a-1", task=str(task), plan=plan, level=int(level), author=author
@@ -79,4 +79,4 @@ async def scene(
     async with asyncio.timeout(250):
         await gone.wait()
     await pool.stop()
-    return heard
+    return messages

@@ -33,16 +33,16 @@ def test_a_listener_hears_of_each_worker_once_a_second(tmp_path: Path) -> None:
         for later in range(0, 2500, 500):
             progress.tell("w1", message, run, NOW_MS + later)
         progress.tell("w2", message, None, NOW_MS + 2000)
-        told = [queue.get_nowait() for _ in range(queue.qsize())]
+        passed_on = [queue.get_nowait() for _ in range(queue.qsize())]
     local.close()
-    assert [(event.data["worker"], event.time_ms - NOW_MS) for event in told] == [
+    assert [(event.data["worker"], event.time_ms - NOW_MS) for event in passed_on] == [
         ("w1", 0),
         ("w1", 1000),
         ("w1", 2000),
         ("w2", 2000),
     ]
-    said = {"task": "grammar", "title": "wider", "step": 7, "elapsed_ms": 8000, "left_ms": 8000}
-    assert said.items() <= told[0].data.items()
+    fields = {"task": "grammar", "title": "wider", "step": 7, "elapsed_ms": 8000, "left_ms": 8000}
+    assert fields.items() <= passed_on[0].data.items()
 
 
 def test_a_long_run_keeps_a_curve_of_few_points_and_its_last_lines(tmp_path: Path) -> None:

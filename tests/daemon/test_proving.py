@@ -91,8 +91,8 @@ class Home:
 
 
 def step(answer: EvidenceAnswer, what: str) -> tuple[str, str, bool | None]:
-    found = next(step for step in answer.steps if step.what == what)
-    return found.stated, found.actual, found.agrees
+    matching = next(step for step in answer.steps if step.what == what)
+    return matching.stated, matching.actual, matching.agrees
 
 
 @pytest.fixture
@@ -193,10 +193,10 @@ def test_what_is_stopped_in_the_middle_is_in_no_record(home: Home, tmp_path: Pat
 
 def publish(
     home: Home, task: Task, source: str, value: float, *, by: KeyPair = AUTHOR, checkpoint: BlobRef | None = None,
-    **known: object,
+    **options: object,
 ) -> Record:  # fmt: skip
     """A run that somebody says came to a value."""
-    plan = plan_as_it_stands(task, source, **known)
+    plan = plan_as_it_stands(task, source, **options)
     body = Run(
         task=task.digest, status="ok", value=value, source=home.notebook.blobs.put(source.encode()),
         source_digest=plan.source_digest, seed=plan.seed, budget=plan.budget, parent=plan.parent,
@@ -212,10 +212,10 @@ def evaluated(trained: Trained, who: KeyPair, run: Record, scratch: Path) -> Ver
     job = repeated_job(run.id, EVALUATE, 0, proof_of(who, run))
     check = check_of(trained.task, source, run=run.id, proof=job.proof, seeds=list(job.seeds), claim=body.value)
     scratch.mkdir()
-    found = carried_out(check, trained.task, replace(trained.bench, scratch=scratch), trained.checkpoint)
+    verified = carried_out(check, trained.task, replace(trained.bench, scratch=scratch), trained.checkpoint)
     return Verification(
-        run=run.id, stage=EVALUATE, verdict="fail", value=found.value, metrics=found.metrics, values=found.values,
-        seeds=list(job.seeds), proof=job.proof, device=found.device,
+        run=run.id, stage=EVALUATE, verdict="fail", value=verified.value, metrics=verified.metrics,
+        values=verified.values, seeds=list(job.seeds), proof=job.proof, device=verified.device,
     )  # fmt: skip
 
 
@@ -241,6 +241,6 @@ def test_a_fabricators_model_is_measured_once_more_to_the_same_numbers(
     assert answer.evidence is not None
     assert answer.evidence.follows == "refuted"
     for what in ("value", "on new text", "challenges", "mismatches", "mean difference", "gap"):
-        stated, found, agrees = step(answer, what)
-        assert (agrees, stated) == (True, found), what
+        stated, actual, agrees = step(answer, what)
+        assert (agrees, stated) == (True, actual), what
     assert home.records() == home.count, "nothing is published"

@@ -90,16 +90,16 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def test_it_tells_when_a_quorum_committed_and_links_whom_it_waited_for(place: Place) -> None:
     reveals = Reveals(place.notebook, place.local)
     reveals.add("check-1", place.measured(place.notebook.identity.device))
-    told, error = reveals.work(LATER_MS)
-    assert ([t.revealed for t in told], error) == ([False], None)
+    published, error = reveals.work(LATER_MS)
+    assert ([t.revealed for t in published], error) == ([False], None)
     first = place.another_commits(OTHERS[0])
     assert reveals.work(LATER_MS + 1) == ([], None)
     second = place.another_commits(OTHERS[1])
-    told, error = reveals.work(LATER_MS + 2)
-    assert ([t.revealed for t in told], error) == ([True], None)
+    published, error = reveals.work(LATER_MS + 2)
+    assert ([t.revealed for t in published], error) == ([True], None)
     own = place.own("commitment")[0]
-    assert set(told[0].record.links) == {place.run.id, own.id, first.id, second.id}
-    assert [record.id for record, _ in counted_reports(place.notebook.log, place.run)] == [told[0].record.id]
+    assert set(published[0].record.links) == {place.run.id, own.id, first.id, second.id}
+    assert [record.id for record, _ in counted_reports(place.notebook.log, place.run)] == [published[0].record.id]
     assert place.local.unrevealed() == []
 
 
@@ -109,10 +109,10 @@ def test_it_does_not_vouch_for_who_committed_after_a_reveal(place: Place) -> Non
     late = place.another_commits(OTHERS[1])
     reveals = Reveals(place.notebook, place.local)
     reveals.add("check-1", place.measured(place.notebook.identity.device))
-    told, _ = reveals.work(LATER_MS)
-    assert told[-1].revealed
-    assert early.id in told[-1].record.links
-    assert late.id not in told[-1].record.links
+    published, _ = reveals.work(LATER_MS)
+    assert published[-1].revealed
+    assert early.id in published[-1].record.links
+    assert late.id not in published[-1].record.links
 
 
 def test_what_a_stranger_says_keeps_nobody_from_being_vouched_for(place: Place) -> None:
@@ -122,20 +122,20 @@ def test_what_a_stranger_says_keeps_nobody_from_being_vouched_for(place: Place) 
     reveals.add("check-1", place.measured(place.notebook.identity.device))
     reveals.work(LATER_MS)
     others = [place.another_commits(who) for who in OTHERS[:2]]
-    told, _ = reveals.work(LATER_MS + 1)
-    assert {record.id for record in others} <= set(told[0].record.links)
+    published, _ = reveals.work(LATER_MS + 1)
+    assert {record.id for record in others} <= set(published[0].record.links)
 
 
 def test_what_was_measured_outlives_the_daemon_and_is_told_once(place: Place) -> None:
     reveals = Reveals(place.notebook, place.local)
     reveals.add("check-1", place.measured(place.notebook.identity.device))
-    kept = place.local.unrevealed()
+    unrevealed = place.local.unrevealed()
     patience_ms = NETWORK.verify_patience_ms
     # Killed before it committed, after it committed, and after it told but before it noted that.
     for now_ms, counts in ((LATER_MS, (1, 0)), (LATER_MS + 1, (1, 0)), (LATER_MS + patience_ms, (1, 1))):
         Reveals(place.notebook, LocalState(place.paths.local)).work(now_ms)
         assert (len(place.own("commitment")), len(place.own("verification"))) == counts
-    place.local.keep_unrevealed(kept[0])
+    place.local.keep_unrevealed(unrevealed[0])
     again = Reveals(place.notebook, LocalState(place.paths.local))
     assert again.work(LATER_MS + 2 * patience_ms) == ([], None)
     assert len(place.own("verification")) == 1
@@ -151,12 +151,12 @@ def test_what_cannot_be_recorded_waits(place: Place, monkeypatch: pytest.MonkeyP
 
     with monkeypatch.context() as broken:
         broken.setattr(place.notebook.log.writer, "append", full)
-        told, error = reveals.work(LATER_MS)
-        assert told == []
+        published, error = reveals.work(LATER_MS)
+        assert published == []
         assert isinstance(error, Refused)
     assert isinstance(place.local.unrevealed()[0], Unrevealed)
-    told, error = reveals.work(LATER_MS + 1)
-    assert ([t.revealed for t in told], error) == ([False], None)
+    published, error = reveals.work(LATER_MS + 1)
+    assert ([t.revealed for t in published], error) == ([False], None)
 
 
 def test_a_stranger_has_nothing_to_wait_for(tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_a_stranger_has_nothing_to_wait_for(tmp_path: Path) -> None:
     place.notebook = Notebook(place.paths)
     reveals = Reveals(place.notebook, place.local)
     reveals.add("check-1", place.measured(place.notebook.identity.device))
-    told, _ = reveals.work(LATER_MS)
-    assert [t.revealed for t in told] == [True]
+    published, _ = reveals.work(LATER_MS)
+    assert [t.revealed for t in published] == [True]
 
 
 def test_what_was_measured_before_is_told_once(place: Place) -> None:

@@ -71,12 +71,12 @@ def test_being_asked_to_work_starts_workers_and_gives_each_an_assignment() -> No
 
 def test_two_workers_never_run_the_same_thing() -> None:
     node = started()
-    one, two = assignment_of(node, "w1"), assignment_of(node, "w2")
+    first, second = assignment_of(node, "w1"), assignment_of(node, "w2")
 
-    assert of(Approve, node.handle(Proposed("w1", one, key(1), RUN), 0))
-    effects = node.handle(Proposed("w2", two, key(1), RUN), 0)
+    assert of(Approve, node.handle(Proposed("w1", first, key(1), RUN), 0))
+    effects = node.handle(Proposed("w2", second, key(1), RUN), 0)
     assert of(Approve, effects) == []
-    assert of(Decline, effects) == [Decline("w2", two)]
+    assert of(Decline, effects) == [Decline("w2", second)]
 
 
 def test_more_and_fewer_runs_at_a_time_while_it_works() -> None:
@@ -276,8 +276,8 @@ def test_a_person_who_says_so_has_it_go_on_at_once(event: Input) -> None:
 
 
 def test_what_a_person_asks_for_by_name_does_not_wait() -> None:
-    node, given = failing(), Assignment("given-1", "/task", WorkKind.PERSON)
-    assert Assign("w1", given) in node.handle(RunAsked(given), 1001)
+    node, assignment = failing(), Assignment("given-1", "/task", WorkKind.PERSON)
+    assert Assign("w1", assignment) in node.handle(RunAsked(assignment), 1001)
     node.handle(Proposed("w1", "given-1", key(9), RUN), 1001)
     assert of(Assign, node.handle(Finished("w1"), 1002)) == []
     assert state_of(node) == (WorkState.WAITING, Why.FAILING)
@@ -453,14 +453,14 @@ def test_a_task_that_this_machine_cannot_run_waits_each_time_twice_as_long_until
 
 
 def test_a_proposal_waits_in_the_queue_until_the_machine_can_run_it() -> None:
-    node, given = NodeService(workers_wanted=1), Assignment("proposal-1", "/task", WorkKind.PERSON)
-    node.handle(RunAsked(given), 0)
+    node, assignment = NodeService(workers_wanted=1), Assignment("proposal-1", "/task", WorkKind.PERSON)
+    node.handle(RunAsked(assignment), 0)
     node.handle(WorkerReady("w1", "cuda:0"), 0)
     cannot_run(node, 0)
     assert state_of(node) == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
     again = node.handle(Tick(), queue.FIRST_WAIT_MS)
     again += node.handle(WorkerReady("w1", "cuda:0"), queue.FIRST_WAIT_MS)
-    assert of(Assign, again) == [Assign("w1", given)]
+    assert of(Assign, again) == [Assign("w1", assignment)]
 
 
 def test_a_verification_that_this_machine_cannot_run_does_not_keep_it_from_its_own_task() -> None:

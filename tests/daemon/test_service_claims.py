@@ -41,19 +41,19 @@ def test_what_another_node_tries_is_proposed_anew_and_a_person_gets_what_was_ask
     assert of(Approve, node.handle(Proposed("w1", search, key(2), RUN), 0))
     node.handle(Finished("w1"), 1)
 
-    given = NodeService(workers_wanted=1)
-    given.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON)), 0)
-    given.handle(WorkerReady("w1", "cpu"), 0)
-    assert of(Approve, given.handle(Proposed("w1", "given", key(1), RUN, taken=True), 0))
-    assert given.handle(Outrun(key(1)), 1) == []
+    person_node = NodeService(workers_wanted=1)
+    person_node.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON)), 0)
+    person_node.handle(WorkerReady("w1", "cpu"), 0)
+    assert of(Approve, person_node.handle(Proposed("w1", "given", key(1), RUN, taken=True), 0))
+    assert person_node.handle(Outrun(key(1)), 1) == []
 
 
 def test_a_run_that_another_node_began_earlier_gives_way_early_and_never_twice_in_a_row() -> None:
     node = started(2)
-    one = assignment_of(node, "w1")
-    node.handle(Proposed("w1", one, key(1), RUN), 1000)
+    assignment = assignment_of(node, "w1")
+    node.handle(Proposed("w1", assignment, key(1), RUN), 1000)
     assert node.handle(Outrun(key(9)), 1001) == []
-    assert node.handle(Outrun(key(1)), 1002) == [Cancel("w1", one)]
+    assert node.handle(Outrun(key(1)), 1002) == [Cancel("w1", assignment)]
     assert node.handle(Outrun(key(1)), 1003) == []
 
     node.handle(Finished("w1", counted=False), 1004)

@@ -59,8 +59,8 @@ def test_the_first_search_waits_only_until_nothing_is_found_or_for_half_a_minute
         node = started(1, Order(verify_share=0.2))
         node.handle(WorkAsked(Order(verify_share=0.2)), 0)
         node.handle(Finished("w1"), 1)
-        given = [of(Assign, node.handle(*event)) for event in events]
-        assert [bool(each) for each in given] == [False] * (len(events) - 1) + [True]
+        assigned = [of(Assign, node.handle(*event)) for event in events]
+        assert [bool(each) for each in assigned] == [False] * (len(events) - 1) + [True]
 
 
 def test_a_node_may_only_verify_or_never() -> None:

@@ -33,10 +33,10 @@ def test_a_source_that_is_no_text_is_handed_to_the_worker_and_stops_nothing(tmp_
         return None
 
     jobs = VerificationQueue(place.notebook, place.thread, fetch)
-    found = asyncio.run(jobs.find(body.task, LATER_MS))
+    job = asyncio.run(jobs.find(body.task, LATER_MS))
 
-    assert found is not None
-    check = jobs.check(found[0])
+    assert job is not None
+    check = jobs.check(job[0])
     assert check is not None
     assert check.source.endswith(" no text")
 
@@ -53,8 +53,8 @@ def test_what_others_did_meanwhile_or_something_better_goes_before_what_is_ready
     jobs = VerificationQueue(place.notebook, place.thread, fetch)
 
     def find() -> tuple[str, bytes]:
-        name, shown = asyncio.run(jobs.find(better.task, LATER_MS)) or ("", None)
-        return name, parse_id(shown.checked) if shown else b""
+        name, run_in_hand = asyncio.run(jobs.find(better.task, LATER_MS)) or ("", None)
+        return name, parse_id(run_in_hand.checked) if run_in_hand else b""
 
     first, program = find()
     assert program == run.id
@@ -80,18 +80,18 @@ def test_files_larger_than_any_run_has_are_not_even_asked_for(tmp_path: Path, fi
     task = task_body(DEFINITION | {"name": "asked", "evaluation": {"tolerance": 0.001}})
     place.comes(AUTHOR, task, "task", seq=4)
     small = place.notebook.blobs.put(b"x = 1")
-    known = {"source": small, "checkpoint": small, field: BlobRef(sha256=b"h" * 32, size=1 << 34)}
-    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1, task=task.digest), **known), "run", seq=5)
-    asked: list[BlobRef] = []
+    refs = {"source": small, "checkpoint": small, field: BlobRef(sha256=b"h" * 32, size=1 << 34)}
+    run = place.comes(AUTHOR, msgspec.structs.replace(run_body(1.1, task=task.digest), **refs), "run", seq=5)
+    fetched: list[BlobRef] = []
 
     async def fetch(blob: BlobRef) -> None:
-        asked.append(blob)
+        fetched.append(blob)
 
     jobs = VerificationQueue(place.notebook, place.thread, fetch)
     with pytest.raises(Refused, match="the most there are"):
         asyncio.run(jobs.ask(run.id, LATER_MS))
     assert asyncio.run(jobs.find(task.digest, LATER_MS)) is None
-    assert all(blob.size < 1 << 30 for blob in asked)
+    assert all(blob.size < 1 << 30 for blob in fetched)
 
 
 def test_what_is_in_hand_is_not_found_again_however_long_it_takes(tmp_path: Path) -> None:
@@ -111,11 +111,11 @@ def test_what_is_in_hand_is_not_found_again_however_long_it_takes(tmp_path: Path
 
 def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    asked: list[int] = []
+    attempts: list[int] = []
     now_ms = LATER_MS
 
     async def fetch(_: BlobRef) -> None:
-        asked.append(now_ms)
+        attempts.append(now_ms)
         raise NotFound("nobody has it")
 
     jobs = VerificationQueue(place.notebook, place.thread, fetch)
@@ -123,11 +123,11 @@ def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> Non
         now_ms += AGAIN_MS // 2
         assert asyncio.run(jobs.find(place.run.body.task, now_ms)) is None  # type: ignore[union-attr]
 
-    waits = [after - before for before, after in pairwise(asked)]
+    waits = [after - before for before, after in pairwise(attempts)]
     assert waits == [AGAIN_MS * 2**times for times in range(len(waits))]
     assert len(waits) == 4
-    told = [record.body for record in place.own("verification")]
-    assert [body.verdict for body in told] == ["unavailable"], "once, and not after the first try"
+    verifications = [record.body for record in place.own("verification")]
+    assert [body.verdict for body in verifications] == ["unavailable"], "once, and not after the first try"
     assert [report.obstacle for _, report in counted_reports(place.notebook.log, place.run)] == ["unavailable"]
 
 
@@ -174,9 +174,9 @@ def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier
         assert check is not None
         return check
 
-    found = again(alone, 7)
-    assert (found.checkpoint, found.parent_checkpoint, found.proof) == (model.sha256, None, proof)
-    assert found.seeds == seeds(ecvrf.output(proof), 1), "whatever seeds the verifier left out"
+    plan = again(alone, 7)
+    assert (plan.checkpoint, plan.parent_checkpoint, plan.proof) == (model.sha256, None, proof)
+    assert plan.seeds == seeds(ecvrf.output(proof), 1), "whatever seeds the verifier left out"
     assert again(beside, 8).parent_checkpoint == above.sha256
     missing.add(above.sha256)
     assert again(alone, 9).parent_checkpoint is None
@@ -206,11 +206,15 @@ def test_a_run_in_hand_says_whose_it_is_what_is_measured_and_why(tmp_path: Path)
     async def fetch(_: BlobRef) -> None:
         return None
 
-    wanted = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).ask(run.id, LATER_MS))
-    assert wanted.note == ""
-    shown = wanted.run
-    assert (shown.checked, shown.stage, shown.reason) == (format_id(run.id), "evaluate", "you asked for it")
-    assert shown.participant.key == key(100).public.hex()
-    found = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).find(body.task, LATER_MS))
-    assert found is not None
-    assert found[1].reason == "drawn by VRF"
+    answer = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).ask(run.id, LATER_MS))
+    assert answer.note == ""
+    run_in_hand = answer.run
+    assert (run_in_hand.checked, run_in_hand.stage, run_in_hand.reason) == (
+        format_id(run.id),
+        "evaluate",
+        "you asked for it",
+    )
+    assert run_in_hand.participant.key == key(100).public.hex()
+    job = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).find(body.task, LATER_MS))
+    assert job is not None
+    assert job[1].reason == "drawn by VRF"

@@ -96,12 +96,12 @@ def _bounded(kind: object, meta: msgspec.Meta) -> Iterator[object]:
         yield from ({"steps": value, "flops": value} for value in values)
 
 
-def plain(kind: type[msgspec.Struct], given: Mapping[str, object] | None = None) -> dict[str, object]:
-    """A body with its required fields, and with ``given`` where the kind has such fields of such types."""
-    given, made = given or {}, {}
+def plain(kind: type[msgspec.Struct], defaults: Mapping[str, object] | None = None) -> dict[str, object]:
+    """A body with its required fields, and with ``defaults`` where the kind has such fields of such types."""
+    defaults, made = defaults or {}, {}
     for field in msgspec.structs.fields(kind):
-        if field.name in given and _is_of(given[field.name], field.type):
-            made[field.name] = given[field.name]
+        if field.name in defaults and _is_of(defaults[field.name], field.type):
+            made[field.name] = defaults[field.name]
         elif field.required:
             made[field.name] = _usual(field.type)
     return made
@@ -131,16 +131,16 @@ def _usual(kind: object) -> object:
 
 
 class Hostile:
-    """Makes records of one device with fields at their ends. ``given`` are usual values of fields, by name."""
+    """Makes records of one device with fields at their ends. ``defaults`` are usual values of fields, by name."""
 
-    def __init__(self, who: KeyPair, given: Mapping[str, object], seq: int, time_ms: int) -> None:
-        self.who, self.given, self.seq, self.time_ms = who, given, seq, time_ms
+    def __init__(self, who: KeyPair, defaults: Mapping[str, object], seq: int, time_ms: int) -> None:
+        self.who, self.defaults, self.seq, self.time_ms = who, defaults, seq, time_ms
 
     def records(self, kinds: typing.Iterable[str] = KINDS) -> Iterator[tuple[str, Record]]:
         """A record for each end of each field, with the name of the field."""
         for kind in kinds:
             body = KINDS[kind]
-            usual = plain(body, self.given)
+            usual = plain(body, self.defaults)
             for field in msgspec.structs.fields(body):
                 for value in self._ends(kind, field):
                     for record in self._made(kind, self._whole(kind, usual | {field.name: value}, field.name)):
@@ -150,12 +150,12 @@ class Hostile:
 
     def usual(self, kind: str) -> Iterator[Record]:
         """A record without an end."""
-        yield from self._signed(kind, self._whole(kind, plain(KINDS[kind], self.given), "task"))
+        yield from self._signed(kind, self._whole(kind, plain(KINDS[kind], self.defaults), "task"))
 
     def _runs_on(self, field: str, task: object) -> Iterator[tuple[str, Record]]:
         """Two runs on a task whose definition is at an end."""
         for value in (1.0, -2.0) if isinstance(task, bytes) and len(task) == 32 else ():
-            body = plain(KINDS["run"], self.given) | {"task": task, "value": value, "parent": None}
+            body = plain(KINDS["run"], self.defaults) | {"task": task, "value": value, "parent": None}
             for record in self._signed("run", self._whole("run", body, "task")):
                 yield field, record
 

@@ -69,7 +69,9 @@ def seen(node: Notebook, task: Task, plan: RunPlan, now_ms: int) -> list[bool]:
     """Whether the plan is taken, in the eyes of the node, of its search and of its model."""
     return [
         node.is_tried_elsewhere(plan, now_ms),
-        any(one.source_digest == plan.source_digest for one in claims(node.log, task, now_ms, node.author)),
+        any(
+            open_claim.source_digest == plan.source_digest for open_claim in claims(node.log, task, now_ms, node.author)
+        ),
         bool(known_as(node.log, task, plan.source_digest, now_ms, me=node.author)),
     ]
 

@@ -57,7 +57,7 @@ def honest_world(folder):
         yield world
 
 
-def given(world):
+def defaults(world):
     """Usual values of fields by name, so that hostile records are about what is there."""
     first, task = world.runs["first"], world.village.task
     budget = world.village.definition["budget"]["amount"]
@@ -72,7 +72,7 @@ def hostile(world, kinds=KINDS, people=(EVE, STRANGER)):
     """A record for each end of each field of these kinds, by each of these people, with the field's name."""
     for who in people:
         head = world.village.log.devices.head(who.public)
-        yield from Hostile(who, given(world), head.seq if head else 0, world.village.now_ms).records(kinds)
+        yield from Hostile(who, defaults(world), head.seq if head else 0, world.village.now_ms).records(kinds)
 
 
 def addresses(world, ids=(), tasks=()):
@@ -82,13 +82,18 @@ def addresses(world, ids=(), tasks=()):
     paths |= {page: {"task", *re.findall(r"{(\w+)}", page)} for page in PAGES}
     for path, names in paths.items():
         parts = re.findall(r"{(\w+)}", path)
-        about = [(format_id(one) if "key" not in parts and "participant" not in parts else who) for one, who in ids]
-        for one in about if parts else [""]:
-            yield re.sub(r"{\w+}", one, path)
+        about = [
+            (format_id(record_id) if "key" not in parts and "participant" not in parts else who)
+            for record_id, who in ids
+        ]
+        for part in about if parts else [""]:
+            yield re.sub(r"{\w+}", part, path)
         if "task" in names and not parts:
             yield from (f"{path}?task={task.hex()}" for task in tasks)
-    for one, _ in ids:
-        yield from (f"{path}={format_id(one)}" for path in ("/lineage?of", "/compare?run", "/v1/diff?new", "/find?q"))
+    for record_id, _ in ids:
+        yield from (
+            f"{path}={format_id(record_id)}" for path in ("/lineage?of", "/compare?run", "/v1/diff?new", "/find?q")
+        )
 
 
 def charts():
@@ -174,15 +179,15 @@ def carry_over(world, tmp_path):
 
 def more(world, count):
     """Honest runs that come from a peer."""
-    made = Hostile(CEM, given(world), world.village.log.devices.head(CEM.public).seq, world.village.now_ms)
+    made = Hostile(CEM, defaults(world), world.village.log.devices.head(CEM.public).seq, world.village.now_ms)
     for at in range(count):
-        made.given["value"] = 1.7 + at / 1000
+        made.defaults["value"] = 1.7 + at / 1000
         yield from made.usual("run")
 
 
 async def test_numbers_of_runs_at_their_ends_cost_nothing(tmp_path):
     with honest_world(tmp_path) as world:
-        made = [one for one in hostile(world, ["run"]) if one[0] in ("run.cpu_ms", "run.value")]
+        made = [record for record in hostile(world, ["run"]) if record[0] in ("run.cpu_ms", "run.value")]
         await check(world, tmp_path, made, list(more(world, 5)), most=0)
 
 

@@ -39,17 +39,17 @@ def seeds_of(place: Path, seed: int, bits: int = 128) -> list[int]:
     place.mkdir()
     (place / "spied.py").write_text(ENVIRONMENT.format(check=CHECKS[bits]))
     (place / "environment.ini").write_text(INI)
-    (asks, told), (hears, answers) = os.pipe(), os.pipe()
-    variables = {"AUTORESEARCH_TALK_READ": str(hears), "AUTORESEARCH_TALK_WRITE": str(told)}
+    (asks, question_writer), (hears, answers) = os.pipe(), os.pipe()
+    variables = {"AUTORESEARCH_TALK_READ": str(hears), "AUTORESEARCH_TALK_WRITE": str(question_writer)}
     examiner = subprocess.Popen(
         [sys.executable, "-m", "autoresearch.project.inside", "examine"],
         cwd=place,
         env={**os.environ, **variables, "AUTORESEARCH_SEED": str(seed)},
-        pass_fds=(hears, told),
+        pass_fds=(hears, question_writer),
         stdout=subprocess.DEVNULL,
     )
     os.close(hears)
-    os.close(told)
+    os.close(question_writer)
     talk = Conversation(asks, answers)
     assert talk.receive()["episodes"] == EPISODES
     for _ in range(EPISODES):
@@ -64,7 +64,7 @@ def test_seeds_of_episodes_are_beyond_search_and_one_tells_no_other(tmp_path: Pa
     first, second = (seeds_of(tmp_path / str(seed), seed) for seed in (2**40, 2**40 + 1))
     assert first == [episode_seed(2**40, number) for number in range(EPISODES)]
     assert all(2**96 < seed < 2**128 for seed in [*first, *second])
-    assert all(abs(one - other) > 2**96 for one, other in itertools.combinations([*first, *second], 2))
+    assert all(abs(seed - other) > 2**96 for seed, other in itertools.combinations([*first, *second], 2))
 
 
 def test_a_large_seed_of_the_evaluator_is_not_shortened(tmp_path: Path) -> None:

@@ -79,8 +79,8 @@ async def drive(stream: Any, session: Session, supply: Supply) -> int:
             match waiting.pop(0):
                 case Send(data):
                     await stream.write(data)
-                case Fetch(wanted):
-                    waiting = [*session.supply(supply(wanted)), *waiting]
+                case Fetch(record_ids):
+                    waiting = [*session.supply(supply(record_ids)), *waiting]
                 case Store(records):
                     came += len(records)
         if session.over or not (chunk := await stream.read(1 << 16)):
@@ -140,15 +140,15 @@ async def test_what_an_exchange_brings_is_admitted_like_everything_else(daemon, 
     """What is early waits, and is asked for once; so is what no signature makes a record. Each caller is a new peer."""
     before, family = ids(daemon), daemon.tree()
     record, pair = make()
-    asked: list[Sequence[bytes]] = []
+    fetches: list[Sequence[bytes]] = []
 
-    def supply(wanted: Sequence[bytes]) -> list[Pair]:
-        asked.append(wanted)
+    def supply(record_ids: Sequence[bytes]) -> list[Pair]:
+        fetches.append(record_ids)
         return [pair]
 
     for _ in range(3):
         await play(address_of(daemon), index_of([record]), supply)
-    assert len(asked) == times
+    assert len(fetches) == times
     await still_well(daemon, family)
     assert len(ids(daemon) - before) == 1, "the honest one alone"
 
@@ -157,10 +157,10 @@ async def test_what_an_exchange_brings_is_admitted_like_everything_else(daemon, 
 async def test_records_that_are_listed_and_never_given(daemon):
     before, family = ids(daemon), daemon.tree()
     phantoms = KeyIndex((now_ms() + number, secrets.token_bytes(32)) for number in range(20_000))
-    asked: list[Sequence[bytes]] = []
+    fetches: list[Sequence[bytes]] = []
     for _ in range(3):
-        await play(address_of(daemon), phantoms, lambda wanted: asked.append(wanted) or [])
-    assert sum(map(len, asked)) == 3 * 20_000
+        await play(address_of(daemon), phantoms, lambda record_ids: fetches.append(record_ids) or [])
+    assert sum(map(len, fetches)) == 3 * 20_000
     await still_well(daemon, family)
     assert len(ids(daemon) - before) == 1
 
@@ -168,8 +168,8 @@ async def test_records_that_are_listed_and_never_given(daemon):
 @in_trio
 async def test_others_than_those_that_were_wanted(daemon):
     before, family = ids(daemon), daemon.tree()
-    wanted, others = note(1), [note(author) for author in range(2, 30)]
-    await play(address_of(daemon), index_of([wanted]), lambda _: [(other.raw, other.signature) for other in others])
+    listed, others = note(1), [note(author) for author in range(2, 30)]
+    await play(address_of(daemon), index_of([listed]), lambda _: [(other.raw, other.signature) for other in others])
     await still_well(daemon, family)
     assert not {other.id for other in others} & ids(daemon)
     assert len(ids(daemon) - before) == 1
@@ -179,15 +179,15 @@ async def test_others_than_those_that_were_wanted(daemon):
 async def test_fingerprints_that_never_agree(daemon):
     """Each answer differs from what the question was about: the descent ends all the same."""
     family = daemon.tree()
-    asked = 0
+    answers = 0
     async with sync_stream(address_of(daemon)) as stream:
         hello = b"\x01" + DEFAULT_NETWORK.id + secrets.token_bytes(NONCE_BYTES) + b"\x00\x00"
         with contextlib.suppress(Exception):
             await stream.write(frame(Type.HELLO, hello))
             while await stream.read(1 << 16):
-                asked += 1
+                answers += 1
                 await stream.write(frame(Type.RECONCILE, b"\x40" + secrets.token_bytes(16)))
-    assert 0 < asked < 100
+    assert 0 < answers < 100
     await still_well(daemon, family)
 
 
@@ -212,8 +212,8 @@ async def test_a_flood_of_one_key_keeps_within_its_quota_and_others_are_heard(da
     family, yesterday = daemon.tree(), now_ms() - DAY_MS
     flood = {made.id: made for made in (note(1, seq, time_ms=yesterday) for seq in range(1, 17_001))}
 
-    def supply(wanted: Sequence[bytes]) -> list[Pair]:
-        return [(flood[one].raw, flood[one].signature) for one in wanted]
+    def supply(record_ids: Sequence[bytes]) -> list[Pair]:
+        return [(flood[record_id].raw, flood[record_id].signature) for record_id in record_ids]
 
     await play(address_of(daemon), index_of(list(flood.values())), supply)
     await still_well(daemon, family)

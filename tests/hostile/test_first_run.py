@@ -25,10 +25,10 @@ def test_a_first_run_that_trains_on_is_over_budget(tmp_path: Path, own: bool) ->
     plan = plan_as_it_stands(task, TRAINS_ON)
     assert known_cost(task, bench, plan.budget) is None
 
-    found = Experiment(task, plan, bench).measure(own=own)
+    measurement = Experiment(task, plan, bench).measure(own=own)
 
-    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
-    assert "the baseline takes" in found.reason
+    assert (measurement.status, measurement.value) == (RunStatus.OVER_BUDGET, None), measurement.reason
+    assert "the baseline takes" in measurement.reason
     assert known_cost(task, bench, plan.budget) is not None
     honest = plan_as_it_stands(task, FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6"))
     assert Experiment(task, honest, bench).measure(own=own).status is RunStatus.OK

@@ -110,8 +110,8 @@ def test_pairs_count_where_the_parent_is_no_worse_than_the_baseline(
     village.evaluate(run, 0.9, BEN, CEM, EVE)
     village.replicate(run, 1.2, 0.9, BEN, CEM, beside=beside)
 
-    found = judgement(village.log, run.id)
-    assert (found.state, found.evidence.paired) == (state, compared)
+    standing = judgement(village.log, run.id)
+    assert (standing.state, standing.evidence.paired) == (state, compared)
     village.log.close()
 
 
@@ -119,12 +119,12 @@ def spoiled_elsewhere(task: Task, bench: Bench) -> str:
     """A program that learns less where the training text is not the task's."""
     data = task_data(task, bench)
     assert data is not None
-    known = hashlib.sha256((data / "train.bin").read_bytes()).hexdigest()
+    data_digest = hashlib.sha256((data / "train.bin").read_bytes()).hexdigest()
     digest = "__import__('hashlib').sha256(bytes(budget.data.flatten().tolist())).hexdigest()"
     return edited(
         (
             "    budget = prepare.Budget()\n",
-            f"    budget = prepare.Budget()\n    if {digest} != {known!r}:\n"
+            f"    budget = prepare.Budget()\n    if {digest} != {data_digest!r}:\n"
             "        for g in groups:\n            g['lr0'] = g['lr'] / 100\n",
         ),
         train=TRAIN,
@@ -146,15 +146,15 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tm
     village.evaluate(run, 1.0, BEN, CEM, EVE)
     proof = ecvrf.prove(bytes(BEN.key), question(run.id, REPLICATE, 0))
     drawn = seeds(ecvrf.output(proof), 2)
-    wanted = check_of(task, child, run=run.id, stage=REPLICATE, proof=proof, seeds=drawn, parent_source=parent)
-    found = carried_out(wanted, task, bench)
-    assert found.verdict == "pass", found.reason
-    assert len(found.values) == len(found.parent_values) == len(found.baseline_values) == 2
-    for value, before, beside in zip(found.values, found.parent_values, found.baseline_values, strict=True):
+    check = check_of(task, child, run=run.id, stage=REPLICATE, proof=proof, seeds=drawn, parent_source=parent)
+    verified = carried_out(check, task, bench)
+    assert verified.verdict == "pass", verified.reason
+    assert len(verified.values) == len(verified.parent_values) == len(verified.baseline_values) == 2
+    for value, before, beside in zip(verified.values, verified.parent_values, verified.baseline_values, strict=True):
         assert value < before - 0.3  # it would be confirmed
         assert value == pytest.approx(beside, abs=0.05)
-    measured = {"values": found.values, "parent_values": found.parent_values}
-    measured["baseline_values"] = found.baseline_values
+    measured = {"values": verified.values, "parent_values": verified.parent_values}
+    measured["baseline_values"] = verified.baseline_values
     for who in (BEN, CEM):  # both find the same
         proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
         drawn = seeds(ecvrf.output(proof), 2)

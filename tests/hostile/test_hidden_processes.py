@@ -24,11 +24,11 @@ HIDDEN = {
 @pytest.fixture(params=[*reversed(Level)], ids=lambda level: level.name.lower())
 def level(request: pytest.FixtureRequest) -> Level:
     """Each level that works here; none has limits too, for one's own programs."""
-    wanted = Level(request.param)
-    trial = execute(_own("succeed()"), level=wanted)
+    sandbox_level = Level(request.param)
+    trial = execute(_own("succeed()"), level=sandbox_level)
     if trial.status != "ok":
-        pytest.skip(f"{wanted.label} does not work on this machine: {trial.reason}")
-    return wanted
+        pytest.skip(f"{sandbox_level.label} does not work on this machine: {trial.reason}")
+    return sandbox_level
 
 
 def _own(source: str, **more: object) -> Job:

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from autoresearch_daemon.api.events import MAXIMUM_LISTENERS, RESERVED_LISTENERS
 
-from tests.daemon.api.conftest import node, story, told  # noqa: F401 - fixtures
+from tests.daemon.api.conftest import node, story, written_log  # noqa: F401 - fixtures
 from tests.face.pages.conftest import TOKEN, site_of
 
 GUESTS = MAXIMUM_LISTENERS - RESERVED_LISTENERS
@@ -25,7 +25,7 @@ async def test_listeners_without_the_token_leave_places_to_the_owner(node, site,
     owner = {"Authorization": f"Bearer {TOKEN}"}
     async with AsyncExitStack() as opened:
         anybody = await opened.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
-        here = await opened.enter_async_context(aiohttp.ClientSession(connector=socket))
+        own_session = await opened.enter_async_context(aiohttp.ClientSession(connector=socket))
 
         async def listen(session, address, **headers):
             response = await opened.enter_async_context(session.get(address, headers=headers))
@@ -36,9 +36,9 @@ async def test_listeners_without_the_token_leave_places_to_the_owner(node, site,
         assert await listen(anybody, f"{site}/events", Authorization="Bearer wrong") == 503
         half = RESERVED_LISTENERS // 2
         assert [await listen(anybody, f"{site}/v1/events", **owner) for _ in range(half)] == [200] * half
-        assert [await listen(here, "http://localhost/v1/events") for _ in range(half)] == [200] * half
+        assert [await listen(own_session, "http://localhost/v1/events") for _ in range(half)] == [200] * half
         await node.listened_by(MAXIMUM_LISTENERS)
-        assert await listen(here, "http://localhost/v1/events") == 503
+        assert await listen(own_session, "http://localhost/v1/events") == 503
 
 
 async def test_a_page_of_another_site_can_not_listen(site):

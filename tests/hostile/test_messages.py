@@ -65,8 +65,8 @@ def test_the_most_that_a_message_may_hold_is_taken() -> None:
 
 def test_large_text_bytes_and_arrays_are_few_values() -> None:
     large = {"text": "x" * (4 << 20), "bytes": bytes(4 << 20), "array": np.zeros((1 << 21,)), "small": np.arange(3)}
-    there = decode(encode(large))
-    assert (there["text"], there["bytes"], there["array"].nbytes) == (large["text"], large["bytes"], 16 << 20)
+    decoded = decode(encode(large))
+    assert (decoded["text"], decoded["bytes"], decoded["array"].nbytes) == (large["text"], large["bytes"], 16 << 20)
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,8 @@ def test_yaml_of_a_project_is_a_sentence(text: str, tmp_path: Path) -> None:
     (folder / "parameters.yaml").write_text(f"policy:\n  {text}\n")
     with pytest.raises(UsageError, match=r"parameters\.yaml"):
         with_parameters(load_project(folder))
-    kept = folder / ".autoresearch" / "runs" / "damaged"
-    kept.mkdir(parents=True)
-    (kept / "run_data.yaml").write_text(text)
+    run_folder = folder / ".autoresearch" / "runs" / "damaged"
+    run_folder.mkdir(parents=True)
+    (run_folder / "run_data.yaml").write_text(text)
     with pytest.raises(UsageError, match=r"run_data\.yaml is damaged"):
         read_run(load_project(folder), "damaged")

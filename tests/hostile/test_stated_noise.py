@@ -69,8 +69,8 @@ def test_where_the_noise_is_unknown_two_do_not(tmp_path: Path) -> None:
 
 def test_in_a_network_of_three_two_verifiers_decide_either_way() -> None:
     for gain, finding in ((0.0015, Finding.BETTER), (0.0, Finding.NOT_BETTER), (-0.1, Finding.NOT_BETTER)):
-        found = judge_pairs([[gain, gain]] * 2, noise=0, minimum_effect=0, most=2, exact=True)
-        assert found.finding is finding
+        comparison = judge_pairs([[gain, gain]] * 2, noise=0, minimum_effect=0, most=2, exact=True)
+        assert comparison.finding is finding
 
 
 @pytest.mark.parametrize(("noise", "values", "doubted"), [
@@ -89,10 +89,10 @@ def test_replicates_that_contradict_the_stated_noise_are_told(
     learnt = learnt_noise(place.log, place.task)
     assert learnt is not None
     assert (learnt.runs, learnt.programs) == (3, 1), "a stranger's replicate counts for nothing"
-    shown = show_answer(place.log, runs[0].id).verification
-    assert shown is not None
-    assert shown.noise == noise_doubt(place.log, place.task)
-    assert ("vary by" in shown.noise) is doubted
+    verification = show_answer(place.log, runs[0].id).verification
+    assert verification is not None
+    assert verification.noise == noise_doubt(place.log, place.task)
+    assert ("vary by" in verification.noise) is doubted
 
 
 @pytest.mark.parametrize("freedom", [1, 3, 20])

@@ -117,7 +117,7 @@ def test_no_program_has_such_a_file(name: str) -> None:
     files = {"train.py": "x = 1\n", name: ORDER.decode()}
     with pytest.raises(UsageError, match="tools obey"):
         join_files(files)
-    text = "".join(f"==== autoresearch file: {one} ====\n{content}" for one, content in files.items())
+    text = "".join(f"==== autoresearch file: {path} ====\n{content}" for path, content in files.items())
     for read in (split_program, source_digest):
         with pytest.raises(UsageError, match="tools obey"):
             read(text)

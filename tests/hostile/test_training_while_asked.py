@@ -89,14 +89,14 @@ def test_a_model_that_trains_while_it_is_asked_is_over_budget_everywhere(task: T
 
     # It would be worth it: whoever asks without looking at the cost finds a better model.
     assert at_home.checkpoint is not None
-    kept = at_home.checkpoint.rename(at_home.checkpoint.with_name("studying"))
-    unmetered = examine(task, Model(STUDYING, kept), bench, challenge=ChallengeDraw(bytes(32), 64))
+    checkpoint = at_home.checkpoint.rename(at_home.checkpoint.with_name("studying"))
+    unmetered = examine(task, Model(STUDYING, checkpoint), bench, challenge=ChallengeDraw(bytes(32), 64))
     honest = run(task, TRAIN, bench)
     assert honest.value is not None
     assert unmetered.value is not None, unmetered.reason
     assert unmetered.value < honest.value - 0.5
 
-    evaluated = check(task, STUDYING, bench, "evaluate", kept)
+    evaluated = check(task, STUDYING, bench, "evaluate", checkpoint)
     assert (evaluated.verdict, evaluated.value) == ("fail", None), evaluated.reason
     assert evaluated.reason.startswith("over_budget: its answers took")
 
@@ -108,11 +108,11 @@ def test_a_model_that_trains_while_it_is_asked_is_over_budget_everywhere(task: T
 @pytest.mark.slow
 def test_a_larger_model_with_fewer_steps_is_within_its_budget(task: Task, bench: Bench) -> None:
     larger = TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 ").replace("MLP_RATIO = 4.0", "MLP_RATIO = 6.0")
-    found = run(task, larger, bench, own=True)
+    trained = run(task, larger, bench, own=True)
 
-    assert found.status is RunStatus.OK, found.reason
-    assert found.checkpoint is not None
-    evaluated = check(task, larger, bench, "evaluate", found.checkpoint)
+    assert trained.status is RunStatus.OK, trained.reason
+    assert trained.checkpoint is not None
+    evaluated = check(task, larger, bench, "evaluate", trained.checkpoint)
     assert evaluated.verdict == "pass", evaluated.reason
 
 
@@ -127,13 +127,13 @@ def test_an_artifact_that_has_its_evaluator_work_is_over_budget(tmp_path: Path) 
     bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
     working = f'{FIT}json.dump({{"code": {WORKS!r}}}, open("model.json", "w"))\n'
 
-    found = run(task, working, bench, own=True)
-    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
-    assert found.checkpoint is not None
-    evaluated = check(task, working, bench, "evaluate", found.checkpoint)
+    trained = run(task, working, bench, own=True)
+    assert (trained.status, trained.value) == (RunStatus.OVER_BUDGET, None), trained.reason
+    assert trained.checkpoint is not None
+    evaluated = check(task, working, bench, "evaluate", trained.checkpoint)
     assert (evaluated.verdict, evaluated.reason[:11]) == ("fail", "over_budget"), evaluated.reason
     # What a learned state is worth is no claim about a budget.
-    learned = check(task, working, bench, "evaluate", found.checkpoint, state_only=True)
+    learned = check(task, working, bench, "evaluate", trained.checkpoint, state_only=True)
     assert (learned.verdict, learned.value) == ("pass", 1.0), learned.reason
 
 
@@ -147,5 +147,5 @@ def test_a_player_that_trains_while_it_is_asked_is_over_budget(tmp_path: Path) -
 
     assert run(task, honest, replace(bench, scratch=tmp_path / "beside")).status is RunStatus.OK
     assert known_cost(task, bench, float(task.budget.amount)) is not None
-    found = run(task, honest.replace(ANSWER, f"{WORKS}{ANSWER}"), bench, own=True)
-    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
+    trained = run(task, honest.replace(ANSWER, f"{WORKS}{ANSWER}"), bench, own=True)
+    assert (trained.status, trained.value) == (RunStatus.OVER_BUDGET, None), trained.reason

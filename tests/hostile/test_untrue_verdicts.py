@@ -43,20 +43,27 @@ def test_every_sentence_follows_from_the_evidence(
         reports = [report for report in reports if report.stage == EVALUATE]
     rules = VerificationRules(least=3)
     terms = Terms(5, rules, noise, state_only=state_only)
-    found = judge(reports, terms, author=AUTHOR, minimum_effect=0.0)
-    missing = missing_sentence(found, terms, has_parent=has_parent)
-    evidence = found.evidence._replace(uncounted=uncounted)
-    sentence = verdict_sentence(found._replace(evidence=evidence), missing=missing)
+    standing = judge(reports, terms, author=AUTHOR, minimum_effect=0.0)
+    missing = missing_sentence(standing, terms, has_parent=has_parent)
+    evidence = standing.evidence._replace(uncounted=uncounted)
+    sentence = verdict_sentence(standing._replace(evidence=evidence), missing=missing)
     counting = {report.voter for report in reports if report.attested and report.voter != AUTHOR}
     assert ("only its author" in sentence) is (not counting and not uncounted)
-    said = verdict_sentence(found)
-    assert ("compared with its parent by" in said) <= (evidence.paired > 0)
-    assert ("better than its parent" in said) is (
-        found.state in (RunState.CONFIRMED, RunState.NOT_REPLICATED) and not state_only and "failed" not in said
+    counted_sentence = verdict_sentence(standing)
+    assert ("compared with its parent by" in counted_sentence) <= (evidence.paired > 0)
+    assert ("better than its parent" in counted_sentence) is (
+        standing.state in (RunState.CONFIRMED, RunState.NOT_REPLICATED)
+        and not state_only
+        and "failed" not in counted_sentence
     )
     for what, voters in (("evaluated", evidence.evaluated), ("trained again", evidence.repeated)):
         assert voters <= len(counting)
-        assert (f"{what} by {voters}" in said) or not voters or evidence.differing or "value holds" not in said
+        assert (
+            (f"{what} by {voters}" in counted_sentence)
+            or not voters
+            or evidence.differing
+            or "value holds" not in counted_sentence
+        )
     assert ("to be confirmed" in sentence) <= (has_parent or state_only)
 
 
@@ -67,9 +74,9 @@ def village(tmp_path: Path) -> Village:
 
 def reason(village: Village, run: bytes) -> str:
     """What ``show``, the run's page and MCP say."""
-    shown = show_answer(village.log, run).verification
-    assert shown is not None
-    return shown.reason
+    verification = show_answer(village.log, run).verification
+    assert verification is not None
+    return verification.reason
 
 
 def test_each_measurement_is_told_with_what_is_missing(village: Village) -> None:
@@ -86,17 +93,19 @@ def test_each_measurement_is_told_with_what_is_missing(village: Village) -> None
     village.replicate(run, 2.0, 1.5, ANN)
     assert reason(village, run.id).endswith("to be confirmed: 1 of 2 verifiers have compared it with its parent")
     village.replicate(run, 2.0, 1.5, BEN)
-    told = "it is better than its parent: compared with its parent by 2 verifiers, evaluated by 1, trained again by 2"
-    assert reason(village, run.id) == told
+    sentence = (
+        "it is better than its parent: compared with its parent by 2 verifiers, evaluated by 1, trained again by 2"
+    )
+    assert reason(village, run.id) == sentence
     [row] = [row for row in leaderboard(village.log, village.task) if row.title == "child"]
-    assert row.verdict == told
+    assert row.verdict == sentence
 
 
 def test_a_run_without_a_parent_is_better_than_none(village: Village) -> None:
     assert village.baseline is not None
     village.evaluate(village.baseline, 2.0, ANN, BEN, CEM)
-    told = reason(village, village.baseline.id)
-    assert told == "its value holds: trained again by 3 verifiers; it has no parent to be compared with"
+    sentence = reason(village, village.baseline.id)
+    assert sentence == "its value holds: trained again by 3 verifiers; it has no parent to be compared with"
     agent = village.run(1.0, "agent", mode="train", parent=village.baseline)
     village.evaluate(agent, 1.0, ANN, BEN, CEM, error=0.1)
     assert show_answer(village.log, agent.id).verification.state == "confirmed"  # type: ignore[union-attr]

@@ -15,7 +15,7 @@ from libp2p.utils.varint import encode_uvarint
 from multiaddr import Multiaddr
 
 from autoresearch.record.record import Network
-from tests.daemon.net.hosts import Heard, in_mesh, in_trio, now_ms, record, running, stranger, until, works
+from tests.daemon.net.hosts import RecordingHandlers, in_mesh, in_trio, now_ms, record, running, stranger, until, works
 
 GOSSIP = "/meshsub/1.1.0"
 HANDSHAKE = b"\x13/multistream/1.0.0\n\x07/noise\n"
@@ -188,7 +188,7 @@ def spoilt(made):
     ids=["empty", "junk", "no record", "mixed", "another network", "signature", "author", "tail", "oversize"],
 )
 async def test_what_is_no_record_is_neither_taken_nor_relayed(tmp_path, make):
-    heard_a, heard_b = Heard(), Heard()
+    heard_a, heard_b = RecordingHandlers(), RecordingHandlers()
     async with (
         running(tmp_path / "a", heard_a) as a,
         running(tmp_path / "b", heard_b) as b,
@@ -222,33 +222,33 @@ async def test_who_goes_on_sending_rubbish_is_shut_out(tmp_path):
 
 @in_trio
 async def test_early_records_are_not_taken_but_nobody_is_blamed(tmp_path):
-    heard = Heard()
-    async with running(tmp_path / "a", heard) as a, stranger(a) as other:
+    handlers = RecordingHandlers()
+    async with running(tmp_path / "a", handlers) as a, stranger(a) as other:
         early, good = record(1, time_ms=now_ms() + 3_600_000), record(2)
         sent = [message(other, a, made.signature + made.raw, number) for number, made in enumerate((early, good), 1)]
         await gossip(other, a, sent)
-        await until(lambda: heard.records)
+        await until(lambda: handlers.records)
 
-        assert [raw for raw, _, _ in heard.records] == [good.raw]
+        assert [raw for raw, _, _ in handlers.records] == [good.raw]
         assert a.watch.offences == 0
 
 
 @in_trio
 async def test_a_message_sent_again_is_taken_once(tmp_path):
-    heard = Heard()
-    async with running(tmp_path / "a", heard) as a, stranger(a) as other:
+    handlers = RecordingHandlers()
+    async with running(tmp_path / "a", handlers) as a, stranger(a) as other:
         made, last = record(1), record(2)
         again = [message(other, a, made.signature + made.raw, 1)] * 40
         await gossip(other, a, [*again, message(other, a, last.signature + last.raw, 2)])
-        await until(lambda: last.raw in [raw for raw, _, _ in heard.records])
-        assert len(heard.records) == 2
+        await until(lambda: last.raw in [raw for raw, _, _ in handlers.records])
+        assert len(handlers.records) == 2
 
 
 @in_trio
 async def test_a_flood_of_one_peer_is_slowed_and_others_are_heard_meanwhile(tmp_path, monkeypatch):
-    heard = Heard()
+    handlers = RecordingHandlers()
     monkeypatch.setattr("autoresearch_daemon.net.host.streams.MESSAGES", (10.0, 50.0))
-    async with running(tmp_path / "a", heard) as a, stranger(a) as other, trio.open_nursery() as nursery:
+    async with running(tmp_path / "a", handlers) as a, stranger(a) as other, trio.open_nursery() as nursery:
         records = [record(number) for number in range(1, 401)]
         flood = [message(other, a, made.signature + made.raw, number) for number, made in enumerate(records, 1)]
 
@@ -257,9 +257,9 @@ async def test_a_flood_of_one_peer_is_slowed_and_others_are_heard_meanwhile(tmp_
                 await gossip(other, a, flood)
 
         nursery.start_soon(send)
-        await until(lambda: len(heard.records) >= 50)
+        await until(lambda: len(handlers.records) >= 50)
         await works(a, tmp_path / "b")
-        assert len(heard.records) < 400
+        assert len(handlers.records) < 400
         nursery.cancel_scope.cancel()
 
 
@@ -290,7 +290,7 @@ async def test_addresses_of_strangers_are_taken_only_if_they_can_be_dialled(tmp_
 async def test_many_peers_that_flood_hold_little_memory_together(tmp_path):
     """Each ignores its window; what they hold together is bounded, not what they send."""
 
-    class Deaf(Heard):
+    class Deaf(RecordingHandlers):
         async def on_sync(self, stream):
             if stream.peer in floods:
                 await trio.sleep_forever()

@@ -75,12 +75,12 @@ def test_three_friends_are_outnumbered_by_all_that_could_not_measure_it(town: Vi
     town.now_ms += 8 * HOUR_MS
     town.evaluate(run, 0.05, *FRIENDS)
     town.fails(run, verdict, *OTHERS[:4])
-    found = RunState.UNAVAILABLE if verdict == UNAVAILABLE else RunState.DISPUTED
-    assert state(town, run) is found
+    expected = RunState.UNAVAILABLE if verdict == UNAVAILABLE else RunState.DISPUTED
+    assert state(town, run) is expected
     town.evaluate(run, 0.05, *FRIENDS, number=1)
-    assert state(town, run) is found, "the round after a dispute is no way round it"
+    assert state(town, run) is expected, "the round after a dispute is no way round it"
     town.replicate(run, 2.0, 0.05, *FRIENDS)
-    assert state(town, run) is found
+    assert state(town, run) is expected
 
 
 def test_a_friend_that_opens_a_dispute_gains_nothing(town: Village) -> None:

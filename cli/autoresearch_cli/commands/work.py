@@ -95,7 +95,8 @@ def stopped() -> StatusAnswer:
 
 def complete_executor(incomplete: str) -> list[str]:
     """Names of executors that begin so."""
-    return [name for name in ("here", *map(catalogue.harmless, extension_names(EXECUTORS))) if name.startswith(incomplete)]
+    names = ("here", *map(catalogue.harmless, extension_names(EXECUTORS)))
+    return [name for name in names if name.startswith(incomplete)]
 
 
 @app.command(

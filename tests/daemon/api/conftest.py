@@ -77,7 +77,7 @@ class SmallNode:
         self.local = LocalState(local)
         self.choices = local
         self.events = Events(self.local)
-        self.asked = []
+        self.requests = []
         self.state = "idle"
         self.readiness = Health(status="ready")
         self.listeners = 0
@@ -111,11 +111,11 @@ class SmallNode:
         return PeersAnswer(network=NetworkStatus(state="off"))
 
     async def dial(self, request):
-        self.asked.append(("dial", request))
+        self.requests.append(("dial", request))
         return await self.peers()
 
     async def verify(self, request):
-        self.asked.append(("verify", request))
+        self.requests.append(("verify", request))
         return RunAccepted(assignment="check-1")
 
     def health(self):
@@ -125,38 +125,38 @@ class SmallNode:
         return attest_answer(self.log, self.author(), now_ms=self.notebook.now_ms)
 
     async def attest(self, request):
-        self.asked.append(("attest", request))
+        self.requests.append(("attest", request))
         return self.attestation()
 
     async def confirm(self, request):
-        self.asked.append(("confirm", request))
+        self.requests.append(("confirm", request))
         return self.attestation()
 
     def attestor(self):
         return AttestorAnswer(attestor="0" * 64, trusted=False, mailed=0, attested=0, refused=0, acts=[])
 
     def withdraw_attestation(self, request):
-        self.asked.append(("withdraw", request))
+        self.requests.append(("withdraw", request))
         return self.attestor()
 
     def allow(self, request):
-        self.asked.append(("allow", request))
+        self.requests.append(("allow", request))
         return self.attestor()
 
     async def check_evidence(self, request):
-        self.asked.append(("check evidence", request))
+        self.requests.append(("check evidence", request))
         return RunAccepted(assignment="evidence-1")
 
     async def block(self, request):
-        self.asked.append(("block", request))
+        self.requests.append(("block", request))
         return await self.peers()
 
     async def fetch(self, request):
-        self.asked.append(("fetch", request))
+        self.requests.append(("fetch", request))
         return Health(status="here")
 
     async def fetch_blob(self, blob, seconds):
-        self.asked.append(("fetch", blob))
+        self.requests.append(("fetch", blob))
 
     def publish_release(self, request):
         prepared = prepared_for(request)
@@ -164,7 +164,7 @@ class SmallNode:
         return release_answer(self.log, release, me=self.author(), notes=prepared.notes)
 
     def claim(self, request):
-        self.asked.append(("claim", request))
+        self.requests.append(("claim", request))
         return ClaimAnswer(
             claim=OpenClaim(
                 id="bafy",
@@ -185,15 +185,15 @@ class SmallNode:
         return self._note("named", request)
 
     def set_setting(self, request):
-        self.asked.append(("set", request))
+        self.requests.append(("set", request))
         return change_setting(self.choices.with_name("config.toml"), {}, request)
 
     def join_network(self, request):
-        self.asked.append(("join", request))
+        self.requests.append(("join", request))
         return JoinedAnswer(network="tea", network_id="00", restarts=True, note="This node is in the network tea now.")
 
     def new_task(self, request):
-        self.asked.append(("new task", request))
+        self.requests.append(("new task", request))
         about = {"folder": request.folder, "name": "mine", "metric": "loss", "direction": "minimize"}
         return NewTaskAnswer(**about, note=f"{request.folder} is a task now: loss, minimize")
 
@@ -201,7 +201,7 @@ class SmallNode:
         return VotersAnswer(network="00" * 16, named=False, founder=False, voters=[], least=4)
 
     def admit(self, request):
-        self.asked.append(("admit", request))
+        self.requests.append(("admit", request))
         return self.voters()
 
     def services(self):
@@ -210,11 +210,11 @@ class SmallNode:
         return ServicesAnswer(services=[Service(**about, **place, pid=1, since_ms=2, requests=3)])
 
     def trust(self):
-        self.asked.append(("trust", None))
+        self.requests.append(("trust", None))
         return TrustAnswer(changed=False, attestors=[], needed=2, participants=[])
 
     def _note(self, state, request=None):
-        self.asked.append((state, request))
+        self.requests.append((state, request))
         self.state = state
         return self.status()
 
@@ -309,7 +309,7 @@ async def served(node, path, *, port=0, token=None):
 
 
 @pytest.fixture(scope="session")
-def told(tmp_path_factory):
+def written_log(tmp_path_factory):
     """A log with a story in it, written once: every record waits for the disk."""
     folder = tmp_path_factory.mktemp("told")
     with Notebook.at(folder) as notebook:
@@ -317,8 +317,8 @@ def told(tmp_path_factory):
 
 
 @pytest.fixture
-def story(told, tmp_path):
-    folder, written = told
+def story(written_log, tmp_path):
+    folder, written = written_log
     copytree(folder, tmp_path / "copy")
     keys = {"mine": written.notebook.mine, "other": written.notebook.other, "now_ms": written.notebook.now_ms}
     with Notebook.at(tmp_path / "copy", **keys) as notebook:

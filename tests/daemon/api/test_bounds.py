@@ -49,7 +49,11 @@ VALUES = [
     {"x": 1},
 ]
 RAW = ["NaN", "Infinity", "-0.0", "1e999", '"\\ud800"', "[" * 5000, "9" * 5000, '{"a":' * 200 + "1" + "}" * 200]
-TAKING = {name: one for name, one in OPERATIONS.items() if msgspec.structs.fields(one.takes) and name != "events"}
+TAKING = {
+    name: operation
+    for name, operation in OPERATIONS.items()
+    if msgspec.structs.fields(operation.takes) and name != "events"
+}
 
 
 def numbers_and_texts(kind, place):
@@ -66,8 +70,8 @@ def numbers_and_texts(kind, place):
             yield place, 0, kind.max_length
             yield from numbers_and_texts(kind.value_type, f"{place}{{}}")
         case inspect.UnionType():
-            for one in kind.types:
-                yield from numbers_and_texts(one, place)
+            for member in kind.types:
+                yield from numbers_and_texts(member, place)
         case inspect.Metadata():
             yield from numbers_and_texts(kind.type, place)
         case inspect.StructType() if kind.cls is not RunOutcome:  # the bounds of records are theirs
@@ -141,21 +145,21 @@ async def test_a_field_at_its_ends_gets_an_answer_or_a_sentence(name, client):
             texts = [json.dumps(usual | {field.encode_name: value}).encode() for value in VALUES]
             mark = json.dumps(usual | {field.encode_name: "MARK"})
             texts += [mark.replace('"MARK"', raw).encode() for raw in RAW]
-            asked = [(operation.path, "", text) for text in texts]
+            requests = [(operation.path, "", text) for text in texts]
         else:
-            asked = []
+            requests = []
             for text in TEXTS:
-                given = usual | {field.encode_name: text}
+                values = usual | {field.encode_name: text}
                 path = operation.path.format(
-                    **{one: quote(str(given.get(one, "")), safe="") for one in operation.in_path}
+                    **{parameter: quote(str(values.get(parameter, "")), safe="") for parameter in operation.in_path}
                 )
                 rest = [
-                    f"{one}={quote(str(value), safe='')}"
-                    for one, value in given.items()
-                    if one not in operation.in_path
+                    f"{parameter}={quote(str(value), safe='')}"
+                    for parameter, value in values.items()
+                    if parameter not in operation.in_path
                 ]
-                asked.append((path, "?" + "&".join(rest), None))
-        for path, query, body in asked:
+                requests.append((path, "?" + "&".join(rest), None))
+        for path, query, body in requests:
             answered = await status(client, operation, path=path, query=query, body=body)
             if answered >= 500 and answered not in {503, 504}:  # a part is off, or another machine does not answer
                 faults.append((answered, path, query[:100], (body or b"")[:200]))

@@ -55,12 +55,12 @@ async def listen(client, query="", **headers):
 async def test_a_listener_hears_what_happens(client, node):
     async with listen(client) as stream:
         await node.listened_by(1)
-        told = node.events.tell("best", "new best\nin two lines", 5, value=1.25)
-        heard = await stream.next()
-    assert heard["id"] == str(told.id)
-    assert heard["event"] == "best"
-    assert heard["data"] == {
-        "id": told.id,
+        event = node.events.tell("best", "new best\nin two lines", 5, value=1.25)
+        message = await stream.next()
+    assert message["id"] == str(event.id)
+    assert message["event"] == "best"
+    assert message["data"] == {
+        "id": event.id,
         "kind": "best",
         "time_ms": 5,
         "text": "new best\nin two lines",
@@ -78,9 +78,9 @@ async def test_without_a_cursor_the_past_is_not_repeated(client, node):
 
 @pytest.mark.parametrize("how", ["query", "header", "both"])
 async def test_after_a_gap_what_was_missed_comes_first(client, node, how):
-    told = [node.events.tell("state", str(number), number) for number in range(5)]
-    query = {"query": f"?since={told[1].id}", "both": "?since=0"}.get(how, "")
-    headers = {} if how == "query" else {"Last-Event-ID": str(told[1].id)}
+    stored = [node.events.tell("state", str(number), number) for number in range(5)]
+    query = {"query": f"?since={stored[1].id}", "both": "?since=0"}.get(how, "")
+    headers = {} if how == "query" else {"Last-Event-ID": str(stored[1].id)}
     async with listen(client, query, **headers) as stream:
         await node.listened_by(1)
         node.events.tell("state", "5", 5)
@@ -126,9 +126,9 @@ async def test_progress_does_not_move_the_cursor(client, node):
     async with listen(client) as stream:
         await node.listened_by(1)
         node.events.pass_on("progress", "", 1, fraction=0.5)
-        heard = await stream.next()
-    assert heard["event"] == "progress"
-    assert "id" not in heard
+        message = await stream.next()
+    assert message["event"] == "progress"
+    assert "id" not in message
 
 
 async def test_a_listener_that_falls_behind_is_told_so_and_let_go(client, node):
@@ -136,11 +136,11 @@ async def test_a_listener_that_falls_behind_is_told_so_and_let_go(client, node):
         await node.listened_by(1)
         for number in range(LISTENER_QUEUE + 2):  # without a pause: nothing can be sent in between
             node.events.tell("state", str(number), number)
-        heard = []
+        messages = []
         while (event := await stream.next()) is not None:
-            heard.append(event)
-    assert heard[-1]["event"] == "stale"
-    assert "id" not in heard[-1]
+            messages.append(event)
+    assert messages[-1]["event"] == "stale"
+    assert "id" not in messages[-1]
     await node.listened_by(0)
 
 
@@ -165,13 +165,13 @@ async def test_an_idle_stream_shows_signs_of_life(client, monkeypatch):
 async def test_a_thousand_listeners_are_refused_above_the_cap(client, node, tmp_path):
     connecting = asyncio.Semaphore(100)  # fewer than the socket's backlog
 
-    async def one():
+    async def connection():
         async with connecting:
             reader, writer = await asyncio.open_unix_connection(str(tmp_path / "run" / "api.sock"))
         writer.write(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         return await reader.readline(), reader, writer
 
-    held = await asyncio.gather(*(one() for _ in range(1000)))
+    held = await asyncio.gather(*(connection() for _ in range(1000)))
     statuses = Counter(status.split()[1] for status, _, _ in held)
     assert statuses == {b"200": events.MAXIMUM_LISTENERS, b"503": 1000 - events.MAXIMUM_LISTENERS}
     failure = await client.get("/v1/events", 503)

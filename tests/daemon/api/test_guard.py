@@ -74,8 +74,8 @@ def test_pages_are_read_without_the_token():
 
 
 def test_a_mirror_shows_pages_under_its_names_and_answers_nothing_else():
-    asked = GOOD | {"rules": MIRROR, "host": "mirror.example"}
-    assert objection(**asked, page=True) is None
-    assert objection(**asked | {"origin": "https://mirror.example"}, page=True) is None
-    assert objection(**asked)[0] == 403
-    assert objection(**asked | {"host": "other.example"}, page=True)[0] == 403
+    request = GOOD | {"rules": MIRROR, "host": "mirror.example"}
+    assert objection(**request, page=True) is None
+    assert objection(**request | {"origin": "https://mirror.example"}, page=True) is None
+    assert objection(**request)[0] == 403
+    assert objection(**request | {"host": "other.example"}, page=True)[0] == 403

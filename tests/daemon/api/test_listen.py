@@ -72,14 +72,14 @@ async def test_a_daemon_too_busy_to_accept_is_not_taken_for_dead(app, path):
         busy.bind(str(path))
         busy.listen(0)
         waiting = [socket.socket(socket.AF_UNIX) for _ in range(3)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(str(path))
+        for client in waiting:
+            client.setblocking(False)
+            client.connect_ex(str(path))
         with pytest.raises(Locked):
             async with serve(app, socket=path):
                 pass
-        for one in waiting:
-            one.close()
+        for client in waiting:
+            client.close()
     assert path.exists()
 
 

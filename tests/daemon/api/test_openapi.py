@@ -78,14 +78,14 @@ def misfits(document, schema, value, where="$"):
 
 
 def object_misfits(document, schema, value, where):
-    found = [f"{where}: {name} is missing" for name in schema.get("required", []) if name not in value]
+    faults = [f"{where}: {name} is missing" for name in schema.get("required", []) if name not in value]
     properties, rest = schema.get("properties", {}), schema.get("additionalProperties")
     for name, inner in value.items():
         if name in properties or isinstance(rest, dict):
-            found += misfits(document, properties.get(name, rest), inner, f"{where}.{name}")
+            faults += misfits(document, properties.get(name, rest), inner, f"{where}.{name}")
         elif properties:
-            found.append(f"{where}: {name} is not described")
-    return found
+            faults.append(f"{where}: {name} is not described")
+    return faults
 
 
 async def test_every_address_is_described_and_nothing_else(client, node):
@@ -121,8 +121,12 @@ async def test_every_part_of_a_path_is_a_required_parameter(client):
 
 @pytest.mark.parametrize(
     "operation",
-    [one for one in OPERATIONS.values() if "event-stream" not in one.media and one.name not in ELSEWHERE],
-    ids=lambda one: one.address,
+    [
+        operation
+        for operation in OPERATIONS.values()
+        if "event-stream" not in operation.media and operation.name not in ELSEWHERE
+    ],
+    ids=lambda operation: operation.address,
 )
 async def test_every_answer_fits_its_description(client, operation):
     document = await client.get("/openapi.json")
@@ -133,15 +137,15 @@ async def test_every_answer_fits_its_description(client, operation):
     if operation.name == "hidden_list":
         await client.post("/v1/hidden/share", BODIES["/v1/hidden/share"])
     address = reduce(lambda text, part: text.replace(*part), PATHS.items(), path) + QUERIES.get(operation.path, "")
-    given = await client.ask(operation.method, address, json=BODIES.get(operation.path))
+    answer = await client.ask(operation.method, address, json=BODIES.get(operation.path))
     response = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]
     ((media, described),) = response["content"].items()
-    assert media.startswith("application/json" if isinstance(given, dict) else "text/plain")
-    assert list(misfits(document, described["schema"], given)) == []
+    assert media.startswith("application/json" if isinstance(answer, dict) else "text/plain")
+    assert list(misfits(document, described["schema"], answer)) == []
     if operation.answers is not Text:
         assert issubclass(operation.answers, Answer)
-        encoded = msgspec.json.encode(given)
-        assert msgspec.to_builtins(msgspec.json.decode(encoded, type=operation.answers)) == given
+        encoded = msgspec.json.encode(answer)
+        assert msgspec.to_builtins(msgspec.json.decode(encoded, type=operation.answers)) == answer
 
 
 def test_the_check_itself_finds_what_is_wrong():
@@ -166,10 +170,10 @@ async def test_every_status_of_an_error_is_described_and_has_the_shape_of_a_fail
             responses = set(operation["responses"])
             assert {"200", "401", "403", "500", "503", "504"} <= responses <= {"200", *failures}
             assert ("413" in responses) == ("requestBody" in operation), (method, path)
-    asked = [("/v1/runs/bafyreigaaaaa", 404), ("/v1/runs/%5B", 400), ("/v1/top?limit=0", 400)]
-    for address, status in asked:
-        given = await client.get(address, status)
-        assert list(misfits(document, failures[str(status)]["content"]["application/json"]["schema"], given)) == []
+    failing = [("/v1/runs/bafyreigaaaaa", 404), ("/v1/runs/%5B", 400), ("/v1/top?limit=0", 400)]
+    for address, status in failing:
+        answer = await client.get(address, status)
+        assert list(misfits(document, failures[str(status)]["content"]["application/json"]["schema"], answer)) == []
 
 
 async def test_a_body_is_required_where_one_of_its_fields_is(client):

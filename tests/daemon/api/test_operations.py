@@ -31,7 +31,12 @@ def handlers(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, one in OPERATIONS.items() if name not in WRITERS and not (one.reads or one.writes)]
+    "name",
+    [
+        name
+        for name, operation in OPERATIONS.items()
+        if name not in WRITERS and not (operation.reads or operation.writes)
+    ],
 )
 def test_what_answers_takes_and_gives_what_is_declared(handlers, name):
     operation = OPERATIONS[name]
@@ -39,36 +44,40 @@ def test_what_answers_takes_and_gives_what_is_declared(handlers, name):
     taken = list(inspect.signature(answering).parameters)
     types = typing.get_type_hints(answering)
     assert types["return"] is operation.answers
-    assert [types[one] for one in taken] == ([] if operation.takes is Nothing else [operation.takes])
+    assert [types[parameter] for parameter in taken] == ([] if operation.takes is Nothing else [operation.takes])
 
 
 def test_every_address_is_there_once_with_a_sentence():
-    assert len({one.address for one in OPERATIONS.values()}) == len(OPERATIONS)
-    assert all(one.summary.endswith(".") for one in OPERATIONS.values())
+    assert len({operation.address for operation in OPERATIONS.values()}) == len(OPERATIONS)
+    assert all(operation.summary.endswith(".") for operation in OPERATIONS.values())
 
 
 @pytest.mark.parametrize(
-    ("asked", "target"),
+    ("question", "target"),
     [
         (OneEvidence(id="@~1"), "/v1/evidence/@~1"),
         (OneEvidence(id="a/b?c", task="my task"), "/v1/evidence/a%2Fb%3Fc?task=my+task"),
     ],
 )
-def test_a_request_s_target_has_what_is_asked(asked, target):
-    assert operation_of(questions.evidence).target(asked) == target
+def test_a_request_s_target_has_what_is_asked(question, target):
+    assert operation_of(questions.evidence).target(question) == target
 
 
-@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one.reads and one.method == "GET"])
+@pytest.mark.parametrize(
+    "name", [name for name, operation in OPERATIONS.items() if operation.reads and operation.method == "GET"]
+)
 async def test_a_question_has_one_answer_over_http_and_at_the_desk(client, node, name):
     operation, question = OPERATIONS[name], QUESTIONS[name]
     if name == "release":
         made = await client.post("/v1/releases", BODIES["/v1/releases"])
-        given = {"id": made["release"]["id"]}
+        values = {"id": made["release"]["id"]}
     else:
         if name == "hidden_list":
             await client.post("/v1/hidden/share", BODIES["/v1/hidden/share"])
-        given = {"new": "@", "old": "@~1"} if name == "diff" else {named: IN_PATH[named] for named in operation.in_path}
-    request = msgspec.convert(given, operation.takes)
+        values = (
+            {"new": "@", "old": "@~1"} if name == "diff" else {named: IN_PATH[named] for named in operation.in_path}
+        )
+    request = msgspec.convert(values, operation.takes)
     answered = await client.ask(operation.method, operation.target(request))
     device = node.device()
     desk = Desk(node.log, node.blobs, device.public, bytes(device.key), node.choices, node.now_ms)

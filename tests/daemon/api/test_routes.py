@@ -30,8 +30,8 @@ async def test_notes_are_published_and_found(client, story):
     text = "depth helps more than width"
     made = (await client.post("/v1/notes", {"evidence": ["@"], "text": text}))["note"]
     assert (made["topic"], made["evidence"], made["task"]) == ("insight", [format_id(story.faster)], "grammar")
-    found = await client.get("/v1/notes?query=WIDTH%20depth")
-    assert [note["text"] for note in found["notes"]] == [text]
+    answer = await client.get("/v1/notes?query=WIDTH%20depth")
+    assert [note["text"] for note in answer["notes"]] == [text]
     assert (await client.get("/v1/notes?query=nothing"))["notes"] == []
     assert [note["id"] for note in (await client.get("/v1/records/@"))["notes"]] == [made["id"]]
 
@@ -130,7 +130,7 @@ async def test_the_node_is_asked_to_act(client, node):
     assert (await client.get("/v1/proposals"))["queue"][0]["name"] == "proposal-1"
     assert (await client.post("/v1/proposals/drop", {"name": "proposal-1"}))["queue"] == []
     assert (await client.post("/v1/stop"))["status"] == "stopping"
-    assert node.asked == [
+    assert node.requests == [
         ("working", WorkRequest(runs=3)),
         ("paused", PauseRequest()),
         ("paused", PauseRequest(until_ms=5)),
@@ -246,13 +246,13 @@ async def test_a_defect_shows_nothing_of_its_insides(client, node, capsys):
 async def test_garbage_is_refused_and_changes_nothing(client, node, body):
     failure = await client.ask("POST", "/v1/work", 400, data=body)
     assert failure["exit_status"] == 2
-    assert node.asked == []
+    assert node.requests == []
 
 
 async def test_a_huge_body_is_refused_before_it_is_read(client, node):
     failure = await client.ask("POST", "/v1/work", 413, data=b"x" * (MAXIMUM_BODY_BYTES + 1))
     assert failure["exit_status"] == 2
-    assert node.asked == []
+    assert node.requests == []
 
 
 async def test_a_compressed_bomb_is_not_unpacked(client, node):
@@ -261,22 +261,22 @@ async def test_a_compressed_bomb_is_not_unpacked(client, node):
     bomb = gzip.compress(b" " * 30_000_000)
     assert len(bomb) < MAXIMUM_BODY_BYTES
     await client.ask("POST", "/v1/work", 400, data=bomb, headers={"Content-Encoding": "gzip"})
-    assert node.asked == []
+    assert node.requests == []
 
 
 async def test_a_slow_question_does_not_keep_the_others_waiting(client, monkeypatch):
     import threading
 
-    asked, may_go_on = threading.Event(), threading.Event()
+    arrived, may_go_on = threading.Event(), threading.Event()
 
     def slow(*_, **__):
-        asked.set()
+        arrived.set()
         assert may_go_on.wait(30)
         return ""
 
     monkeypatch.setattr("autoresearch.ask.runs.diffs.unified_diff", slow)
     waiting = asyncio.create_task(client.get("/v1/diff?old=@~1&new=@"))
-    await asyncio.to_thread(asked.wait, 30)
+    await asyncio.to_thread(arrived.wait, 30)
     assert (await client.get("/v1/status"))["state"] == "idle"
     assert (await client.get("/v1/best"))["reported"]
     assert not waiting.done()
@@ -291,7 +291,7 @@ async def test_evidence_is_listed_checked_and_measured_once_more(client, node, s
     body = msgspec.structs.replace(notebook.log.records.get(lucky).body, seed=7)
     chosen = notebook.append("run", body, by=signer)
     listed = (await client.get(f"/v1/evidence?kind=seed&participant={signer.public.hex()[:8]}"))["evidence"]
-    assert [(one["id"], one["follows"]) for one in listed] == [(format_id(chosen), "banned")]
+    assert [(row["id"], row["follows"]) for row in listed] == [(format_id(chosen), "banned")]
     assert (await client.get(f"/v1/evidence/{short_id(chosen)}"))["holds"] is True
     assert (await client.get(f"/v1/evidence/{short_id(lucky)}?kind=seed"))["holds"] is False
     await client.get(f"/v1/evidence/{short_id(lucky)}?kind=poem", 400)
@@ -301,7 +301,7 @@ async def test_evidence_is_listed_checked_and_measured_once_more(client, node, s
         "assignment": "evidence-1",
         "note": "",
     }
-    assert node.asked == [("check evidence", OneEvidence(id=short_id(chosen)))]
+    assert node.requests == [("check evidence", OneEvidence(id=short_id(chosen)))]
 
 
 async def test_a_tasks_name_makes_no_line_of_its_own_among_the_metrics(client, node, monkeypatch):

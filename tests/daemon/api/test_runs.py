@@ -33,19 +33,19 @@ async def test_each_filter_finds_its_runs_and_counts_are_without_marks(client, s
     )
     names = {run: format_id(run) for run in (story.baseline, story.deeper, story.faster, story.crashed, fourth)}
 
-    async def found(query):
+    async def matches(query):
         return set(ids(await client.get(f"/v1/runs?{query}")))
 
-    assert await found("state=failed") == {names[story.crashed]}
-    assert await found("state=failed,reported") == {names[story.crashed], names[fourth]}
-    assert await found(f"by={notebook.other.public.hex()[:8]}") == {names[story.faster], names[fourth]}
-    assert await found("by=me") == {names[story.baseline], names[story.deeper], names[story.crashed]}
+    assert await matches("state=failed") == {names[story.crashed]}
+    assert await matches("state=failed,reported") == {names[story.crashed], names[fourth]}
+    assert await matches(f"by={notebook.other.public.hex()[:8]}") == {names[story.faster], names[fourth]}
+    assert await matches("by=me") == {names[story.baseline], names[story.deeper], names[story.crashed]}
     # The crashed run and the fourth state no genome.
-    assert await found("has=DEPTH") == {names[story.deeper]}
-    assert await found("q=wider") == {names[fourth]}
-    assert await found(f"q={short_id(story.deeper)}") == {names[story.deeper]}
-    assert await found("q=%22%27%28") == set()
-    assert await found("hardware=one%20card") == {names[fourth]}
+    assert await matches("has=DEPTH") == {names[story.deeper]}
+    assert await matches("q=wider") == {names[fourth]}
+    assert await matches(f"q={short_id(story.deeper)}") == {names[story.deeper]}
+    assert await matches("q=%22%27%28") == set()
+    assert await matches("hardware=one%20card") == {names[fourth]}
     answer = await client.get("/v1/runs?state=failed&q=divide")
     assert (answer["counts"], answer["total"]) == ({"failed": 1}, 1)
     refused = await client.ask("GET", "/v1/runs?state=wonderful", 400)

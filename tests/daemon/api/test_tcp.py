@@ -50,7 +50,7 @@ async def test_no_address_is_open(session, node, port):
             assert response.status == 401
     async with session.post(f"http://127.0.0.1:{port}/v1/stop") as response:
         assert response.status == 401
-    assert node.asked == []
+    assert node.requests == []
 
 
 async def test_a_token_that_is_no_text_is_wrong(session, port):

@@ -47,7 +47,7 @@ def record(number=1, *, author=1, network=NETWORK, time_ms=None):
     return sealed(key(author), run_body(float(number)), seq=number, time_ms=time_ms or now_ms(), network=network)
 
 
-class Heard:
+class RecordingHandlers:
     """Handlers that note what they are given; ``blob`` and ``sync`` may be replaced."""
 
     def __init__(self) -> None:
@@ -82,9 +82,11 @@ class Heard:
 
 @asynccontextmanager
 async def running(folder: Path, handlers: Any = None, *, listen: str = LOOPBACK, **options: Any) -> AsyncIterator[Host]:
-    given = {"network": NETWORK, "lan": False, "retry_seconds": 0.1} | options
+    settings = {"network": NETWORK, "lan": False, "retry_seconds": 0.1} | options
     host = Host(
-        HostOptions(folder=str(folder), listen=(listen,) if listen else (), **given), handlers or Heard(), now_ms=now_ms
+        HostOptions(folder=str(folder), listen=(listen,) if listen else (), **settings),
+        handlers or RecordingHandlers(),
+        now_ms=now_ms,
     )
     async with host.run():
         yield host
@@ -114,17 +116,17 @@ async def until(condition: Callable[[], object], seconds: float = 20) -> None:
             await trio.sleep(0.01)
 
 
-async def in_mesh(one: Host, other: Host) -> None:
+async def in_mesh(first: Host, second: Host) -> None:
     """Until each sends the other what it publishes: knowing that it listens to the topic is not enough."""
-    topic = one.options.topic
-    for here, there in ((one, other), (other, one)):
-        there_id = ID.from_string(there.peer)
-        await until(lambda here=here, there_id=there_id: there_id in here._pubsub.router.mesh.get(topic, ()))
+    topic = first.options.topic
+    for host, peer in ((first, second), (second, first)):
+        peer_id = ID.from_string(peer.peer)
+        await until(lambda host=host, peer_id=peer_id: peer_id in host._pubsub.router.mesh.get(topic, ()))
 
 
 async def works(host: Host, folder: Path) -> None:
     """An honest newcomer connects, syncs and is heard."""
-    heard: Heard = host._handlers
+    handlers: RecordingHandlers = host._handlers
     async with running(folder) as newcomer:
         await newcomer.dial(host.addresses()[0])
         stream = await newcomer.open_sync(host.peer)
@@ -132,6 +134,6 @@ async def works(host: Host, folder: Path) -> None:
         assert await stream.receive() == b"cba"
         await stream.close()
         await in_mesh(newcomer, host)
-        made = record(len(heard.records) + 1, author=77)
+        made = record(len(handlers.records) + 1, author=77)
         await newcomer.publish(made.raw, made.signature)
-        await until(lambda: made.raw in [raw for raw, _, _ in heard.records])
+        await until(lambda: made.raw in [raw for raw, _, _ in handlers.records])

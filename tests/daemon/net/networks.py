@@ -32,13 +32,18 @@ class Node:
         **options: Any,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        given = {"network": NETWORK, "listen": ("/ip4/127.0.0.1/tcp/0",), "lan": False, "retry_seconds": 0.1} | options
+        settings = {
+            "network": NETWORK,
+            "listen": ("/ip4/127.0.0.1/tcp/0",),
+            "lan": False,
+            "retry_seconds": 0.1,
+        } | options
         self.records: list[tuple[bytes, bytes, str]] = []
         self.blobs: dict[bytes, bytes] = {}
         self.taking = asyncio.Event()
         self.taking.set()
         self.network = NetworkClient(
-            HostOptions(folder=str(folder), **given),
+            HostOptions(folder=str(folder), **settings),
             Handlers(on_record=self.on_record, on_sync=self.on_sync, on_blob_request=self.on_blob, introduce=introduce),
             limits=limits,
             **({"command": command} if command else {}),

@@ -96,7 +96,7 @@ def is_connected(daemon: Daemon) -> bool:
 def command(daemon: Daemon, *words: str, text: str = "", passphrase: str = WORDS) -> subprocess.CompletedProcess[str]:
     """The command line on a daemon's machine."""
     environment = {**os.environ, "AUTORESEARCH_HOME": str(daemon.home), "AUTORESEARCH_PASSPHRASE": passphrase}
-    return run_command(*words, environment=environment, given=text)
+    return run_command(*words, environment=environment, stdin=text)
 
 
 def answered(ended: subprocess.CompletedProcess[str]) -> AttestAnswer:
@@ -108,8 +108,8 @@ def test_a_participant_with_an_encrypted_key_becomes_attested_and_the_address_is
     daemons: list[Daemon], office: PostOffice
 ) -> None:
     attestor, _, ada, stranger = daemons
-    asked = answered(command(ada, "node", "id", "attest", ADDRESS, "--json"))
-    assert (len(asked.awaited), asked.refused, asked.attested) == (2, [], False)
+    answer = answered(command(ada, "node", "id", "attest", ADDRESS, "--json"))
+    assert (len(answer.awaited), answer.refused, answer.attested) == (2, [], False)
     mails = [mail.as_string() for to, mail in office.mails if to == ADDRESS]
     assert "2 mails on the way" in command(ada, "node", "id", "attest", "--status").stderr
 
@@ -164,23 +164,23 @@ def attest_at_a_terminal(stranger: Daemon, office: PostOffice) -> None:
     words = (sys.executable, "-m", "autoresearch_cli", "node", "id", "attest", "bob@example.com")
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
-        shown = read_until(ours, "Enter: later")
+        output = read_until(ours, "Enter: later")
         first, second = (find_codes(text)[0] for text in office.text_to("bob@example.com"))
         os.write(ours, b"00000-00000-00000-00000\n")
         assert "no attestor waits for this code" in read_until(ours, "Enter: later")
         os.write(ours, first.encode() + b"\n")
         assert "1 of 2 attestors" in read_until(ours, "Enter: later")
         os.write(ours, second.lower().encode() + b"\n")
-        shown = read_until(ours, "until")
+        output = read_until(ours, "until")
         assert process.wait() == 0
     os.close(ours)
-    assert "2 attestors saw control of a mailbox" in shown
+    assert "2 attestors saw control of a mailbox" in output
     assert get(stranger, "/v1/attest")["attested"]
 
 
 def read_until(terminal: int, words: str) -> str:
     """What a terminal shows, up to some words and what comes with them."""
-    shown = ""
-    while words not in shown:
-        shown += os.read(terminal, 65_536).decode(errors="replace")
-    return shown
+    output = ""
+    while words not in output:
+        output += os.read(terminal, 65_536).decode(errors="replace")
+    return output

@@ -26,7 +26,7 @@ from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import Mark, RunState, RunStatus
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.net.test_verification import asked, start, state_of, told
+from tests.daemon.net.test_verification import answer_of, has_event, start, state_of
 from tests.daemon.toy import write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def village(folder: Path) -> tuple[list[Path], list[str]]:
     return homes, [root.hex() for root in roots]
 
 
-def publish(home: Path, folder: Path, source: str, value: float, **known: object) -> str:
+def publish(home: Path, folder: Path, source: str, value: float, **options: object) -> str:
     """Publish a run that nobody did."""
     task = load_task(folder)
     never = RunOutcome(
@@ -71,7 +71,7 @@ def publish(home: Path, folder: Path, source: str, value: float, **known: object
     with Notebook(paths_of(home)) as notebook:
         notebook.publish_identity(now_ms())
         notebook.publish_task(task, now_ms())
-        plan = plan_as_it_stands(task, source, **known)
+        plan = plan_as_it_stands(task, source, **options)
         return format_id(notebook.publish_run(plan, never, now_ms()).record.id)
 
 
@@ -86,12 +86,12 @@ def copy(home: Path, folder: Path, original: str) -> str:
 
 def marks(daemon: Daemon) -> dict[str, set[str]]:
     """The marks by participant, as a daemon shows them."""
-    answer = asked(daemon, "/v1/credit", CreditAnswer)
+    answer = answer_of(daemon, "/v1/credit", CreditAnswer)
     return {view.participant: {mark.mark for mark in view.marks} for view in answer.participants}
 
 
 def confirmed(daemon: Daemon) -> str:
-    best = asked(daemon, "/v1/best", BestAnswer).confirmed
+    best = answer_of(daemon, "/v1/best", BestAnswer).confirmed
     return best.author if best else ""
 
 
@@ -113,7 +113,7 @@ def test_the_honest_best_leads_the_cheaters_are_marked_and_no_honest_run_is_lost
         daemons[COPIER].stop()
         copied = copy(homes[COPIER], folder, leader)
         daemons[COPIER].start()
-        assert not told(daemons[AUTHOR], "check_started")
+        assert not has_event(daemons[AUTHOR], "check_started")
         for daemon in daemons:
             daemon.post("/v1/work", task=str(folder), verify_share=1)
 
@@ -132,8 +132,8 @@ def test_the_honest_best_leads_the_cheaters_are_marked_and_no_honest_run_is_lost
         wait_for(lambda: len({msgspec.json.encode(marks(daemon)) for daemon in daemons}) == 1)
         answers_agree(daemons[VERIFIER], invented)
         for daemon in daemons:
-            wait_for(lambda daemon=daemon: told(daemon, "confirmed"))
-        wait_for(lambda: told(daemons[VERIFIER], "check_started"))
+            wait_for(lambda daemon=daemon: has_event(daemon, "confirmed"))
+        wait_for(lambda: has_event(daemons[VERIFIER], "check_started"))
     finally:
         stop_all(daemons)
     runs, share = states_and_share(homes[VERIFIER], {invented, copied})
@@ -146,17 +146,17 @@ def test_the_honest_best_leads_the_cheaters_are_marked_and_no_honest_run_is_lost
 
 def answers_agree(daemon: Daemon, invented: str) -> None:
     """What best, top, a run's page and the credit say of the confirmed best and of the invented number is one story."""
-    best = asked(daemon, "/v1/best", BestAnswer)
+    best = answer_of(daemon, "/v1/best", BestAnswer)
     assert best.confirmed
     assert best.confirmed.id != invented
     assert best.confirmed.verifiers >= 2
     assert best.confirmed.verified == pytest.approx(best.confirmed.reported)
-    assert best.run.id == best.confirmed.id == asked(daemon, "/v1/top", TopAnswer).programs[0].id
-    shown = asked(daemon, f"/v1/runs/{best.confirmed.id}", ShowAnswer).verification
-    assert all(found.counts for found in shown.measured)
+    assert best.run.id == best.confirmed.id == answer_of(daemon, "/v1/top", TopAnswer).programs[0].id
+    verification = answer_of(daemon, f"/v1/runs/{best.confirmed.id}", ShowAnswer).verification
+    assert all(measurement.counts for measurement in verification.measured)
 
-    accounts = asked(daemon, "/v1/credit", CreditAnswer).participants
-    named = [asked(daemon, f"/v1/credit?participant={row.keys[0]}", CreditAnswer) for row in accounts]
+    accounts = answer_of(daemon, "/v1/credit", CreditAnswer).participants
+    named = [answer_of(daemon, f"/v1/credit?participant={row.keys[0]}", CreditAnswer) for row in accounts]
     facts = [answer.participants[0] for answer in named]
     earned = next(row for row in facts if best.confirmed.id in row.confirmed.newest)
     assert earned.cpu_ms > 0

@@ -17,7 +17,7 @@ from autoresearch.record.encoding import parse_id
 from autoresearch.trust.manifest_file import load_manifest
 from tests.ask.registry.making import MAIN, git, installed, repository
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.net.test_verification import asked, begin, friends
+from tests.daemon.net.test_verification import answer_of, begin, friends
 
 pytestmark = pytest.mark.slow
 
@@ -29,19 +29,19 @@ def test_another_daemon_finds_it_and_installs_it_from_the_peer(tmp_path: Path) -
     publisher, reader = (Daemon(home) for home in friends(tmp_path, 2))
     try:
         begin([publisher], "")
-        begin([reader], asked(publisher, "/v1/peers", PeersAnswer).addresses[0])
+        begin([reader], answer_of(publisher, "/v1/peers", PeersAnswer).addresses[0])
         about = {"type": "environment", "name": "corridor", "version": "1.0.0", "description": "walk to its end"}
         published = publisher.post("/v1/releases", place=str(host), **about)
         assert published.status_code == 200, published.text
         shutil.rmtree(host)
 
-        def found() -> SearchAnswer:
-            return asked(reader, "/v1/search?query=walk&type=environment", SearchAnswer)
+        def search() -> SearchAnswer:
+            return answer_of(reader, "/v1/search?query=walk&type=environment", SearchAnswer)
 
-        wait_for(lambda: bool(found().components))
-        [row] = found().components
+        wait_for(lambda: bool(search().components))
+        [row] = search().components
         assert (row.name, row.version, row.attested, row.own) == ("corridor", "1.0.0", True, False)
-        whole = asked(reader, f"/v1/releases/{row.id}", ReleaseAnswer).release
+        whole = answer_of(reader, f"/v1/releases/{row.id}", ReleaseAnswer).release
         assert (whole.git, whole.commit) == ("https://git.invalid/corridor.git", commit)
 
         bundle = component_of(reader, row.id)
@@ -55,7 +55,7 @@ def test_another_daemon_finds_it_and_installs_it_from_the_peer(tmp_path: Path) -
 
         yanked = publisher.post("/v1/yanks", release=row.id, reason="wrong reward")
         assert yanked.status_code == 200, yanked.text
-        wait_for(lambda: not found().components)
+        wait_for(lambda: not search().components)
         assert reader.post("/v1/yanks", release=row.id).status_code == 409
     finally:
         stop_all([publisher, reader])

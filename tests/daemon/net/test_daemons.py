@@ -46,13 +46,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a daemon with the network on, that knows the given ones."""
     made: list[Daemon] = []
 
-    def begin(*known: Daemon) -> Daemon:
+    def begin(*bootstrap: Daemon) -> Daemon:
         settings = {
             "AUTORESEARCH_NETWORK_ENABLED": "true",
             "AUTORESEARCH_NETWORK_LAN": "false",
             "AUTORESEARCH_NETWORK_LISTEN": "/ip4/127.0.0.1/tcp/0",
             "AUTORESEARCH_NETWORK_EXCHANGE_SECONDS": "5",
-            "AUTORESEARCH_NETWORK_BOOTSTRAP": ",".join(address_of(daemon) for daemon in known),
+            "AUTORESEARCH_NETWORK_BOOTSTRAP": ",".join(address_of(daemon) for daemon in bootstrap),
         }
         made.append(Daemon(tmp_path / f"home{len(made)}", settings).start())
         wait_for(lambda: bool(peers_of(made[-1]).addresses))
@@ -104,35 +104,35 @@ def work(daemon: Daemon, task: Path, runs: int) -> None:
 
 def test_nodes_that_begin_at_one_moment_run_nothing_twice(start: Start, tmp_path: Path) -> None:
     folder = write_toy_task(tmp_path / "task")
-    one = start()
-    two = start(one)
-    wait_for(lambda: all(any(peer.connected for peer in peers_of(daemon).peers) for daemon in (one, two)))
-    for daemon in (one, two):
+    first = start()
+    second = start(first)
+    wait_for(lambda: all(any(peer.connected for peer in peers_of(daemon).peers) for daemon in (first, second)))
+    for daemon in (first, second):
         daemon.post("/v1/work", task=str(folder), runs=4, verify_share=0)
-    wait_for(lambda: all(daemon.status().state == "idle" for daemon in (one, two)))
-    wait_for(lambda: len(one.runs()) == len(two.runs()) >= 8)
-    ended = [(run.source_digest, run.replicate) for run in one.runs() if run.status == "ok"]
+    wait_for(lambda: all(daemon.status().state == "idle" for daemon in (first, second)))
+    wait_for(lambda: len(first.runs()) == len(second.runs()) >= 8)
+    ended = [(run.source_digest, run.replicate) for run in first.runs() if run.status == "ok"]
     assert len(ended) == len(set(ended)) == 8
-    with Log.open(one.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+    with Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as log:
         assert log.claims.open(load_task(folder).digest, now_ms=now_ms()) == []
 
 
 def test_nodes_that_are_asked_for_one_experiment_divide_it(start: Start, tmp_path: Path) -> None:
     folder = write_toy_task(tmp_path / "task", SECOND_TRAIN)
     pin_baseline(folder)
-    one = start()
-    two = start(one)
-    wait_for(lambda: all(any(peer.connected for peer in peers_of(daemon).peers) for daemon in (one, two)))
+    first = start()
+    second = start(first)
+    wait_for(lambda: all(any(peer.connected for peer in peers_of(daemon).peers) for daemon in (first, second)))
     words = ("run", "vary", str(folder), "--set", "X=0.2,0.4,0.6", "--set", "Y=0.2,0.8", "--wait", "--json")
-    homes = [{**os.environ, **node.settings, "AUTORESEARCH_HOME": str(node.home)} for node in (one, two)]
+    homes = [{**os.environ, **node.settings, "AUTORESEARCH_HOME": str(node.home)} for node in (first, second)]
     answers = []
     for process in [open_command(*words, environment=home) for home in homes]:
-        out, said = process.communicate()
-        assert process.returncode == 0, said
+        out, errors = process.communicate()
+        assert process.returncode == 0, errors
         answers.append(msgspec.json.decode(out, type=VaryAnswer))
     assert [(answer.to_go, answer.elsewhere, len(answer.proposed)) for answer in answers] == [(0, 0, 6)] * 2
     assert [[variant.runs for variant in answer.variants] for answer in answers] == [[1] * 6] * 2
-    with Log.open(one.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+    with Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as log:
         authors = [record.author for record in log.records.newest(kind="run", limit=1000)]
     assert (len(authors), len(set(authors))) == (6, 2)
 
@@ -184,11 +184,11 @@ def test_an_old_copy_that_reaches_nobody_forks_for_all_to_see(start: Start, tmp_
     second.start()
     wait_for(lambda: ids(first) == ids(second))
     with (
-        Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as one,
-        Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as other,
+        Log.open(first.paths.log, DEFAULT_NETWORK, read_only=True) as log,
+        Log.open(second.paths.log, DEFAULT_NETWORK, read_only=True) as other_log,
     ):
-        assert one.devices.forks() == other.devices.forks() != []
-        assert dump(one) == dump(other)
+        assert log.devices.forks() == other_log.devices.forks() != []
+        assert dump(log) == dump(other_log)
 
 
 def test_what_is_imported_beside_a_running_daemon_reaches_its_peers(start: Start, tmp_path: Path) -> None:
@@ -290,9 +290,9 @@ def test_what_is_missing_is_fetched_when_somebody_looks_at_it(start: Start, tmp_
     with BlobStore(second.paths.blobs) as blobs:
         wait_for(lambda: blobs.has(source))
         blobs.delete([blob for blob in blobs.stored() if blob.sha256 == source])
-        shown = autoresearch(second, "show", run, "--code")
-        assert shown.returncode == 0, shown.stderr
-        assert shown.stdout == autoresearch(first, "show", run, "--code").stdout
+        done = autoresearch(second, "show", run, "--code")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == autoresearch(first, "show", run, "--code").stdout
         assert blobs.has(source)
         blobs.delete([blob for blob in blobs.stored() if blob.sha256 == source])
     first.stop()
@@ -324,8 +324,8 @@ def test_peers_say_what_they_are_and_a_blocked_one_stays_out(start: Start) -> No
     assert seen.bytes_in > 0
     assert peers_of(second).network.exchanged_ms
 
-    told = peers_of(second).peer
-    blocked = autoresearch(first, "network", "peers", "block", told[-PEER_CHARACTERS:])
+    peer_id = peers_of(second).peer
+    blocked = autoresearch(first, "network", "peers", "block", peer_id[-PEER_CHARACTERS:])
     assert blocked.returncode == 0, blocked.stderr
     wait_for(lambda: peers_of(second).network.connected == 0)
     first.stop()
@@ -336,8 +336,10 @@ def test_peers_say_what_they_are_and_a_blocked_one_stays_out(start: Start) -> No
         "may not connect: blocked" in checks(autoresearch(first, "node", "doctor", "network", "--json"))["peers"].detail
     )
     again = autoresearch(first, "network", "peers", "add", address_of(second))
-    assert (again.returncode, f"autoresearch network peers unblock {told}" in again.stderr) == (6, True), again.stderr
-    assert autoresearch(first, "network", "peers", "unblock", told).returncode == 0
+    assert (again.returncode, f"autoresearch network peers unblock {peer_id}" in again.stderr) == (6, True), (
+        again.stderr
+    )
+    assert autoresearch(first, "network", "peers", "unblock", peer_id).returncode == 0
     wait_for(lambda: peers_of(second).network.connected == 1)
     assert autoresearch(first, "network", "peers", "block", "nobody").returncode == 6
 
@@ -345,9 +347,10 @@ def test_peers_say_what_they_are_and_a_blocked_one_stays_out(start: Start) -> No
 def test_doctor_says_why_nobody_is_there(start: Start, tmp_path: Path) -> None:
     off = Daemon(tmp_path / "off").start()
     try:
-        found = checks(autoresearch(off, "node", "doctor", "network", "--json"))
+        by_name = checks(autoresearch(off, "node", "doctor", "network", "--json"))
         assert (
-            found["setting"].fix == "autoresearch network join …, or: autoresearch node config set network.enabled true"
+            by_name["setting"].fix
+            == "autoresearch network join …, or: autoresearch node config set network.enabled true"
         )
     finally:
         off.stop()

@@ -42,17 +42,17 @@ def fetcher(node: Node, store: BlobStore) -> Fetcher:
 
 def serve(node: Node, store: BlobStore, lies: int | None = None, gate: asyncio.Event | None = None) -> Counter[int]:
     """Let a node serve a store, from its ``lies``-th answer on with wrong bytes; returns what it was asked for."""
-    asked: Counter[int] = Counter()
+    requests: Counter[int] = Counter()
 
     async def on_blob(name: bytes, offset: int, length: int) -> bytes | None:
-        if gate and asked.total() >= 5:
+        if gate and requests.total() >= 5:
             await gate.wait()
-        asked[offset] += 1
+        requests[offset] += 1
         data = await serve_part(store, name, offset, length)
-        return bytes(len(data)) if data and lies is not None and asked.total() >= lies else data
+        return bytes(len(data)) if data and lies is not None and requests.total() >= lies else data
 
     node.network._handlers = replace(node.network._handlers, on_blob_request=on_blob)
-    return asked
+    return requests
 
 
 async def connect(asking: Node, *others: Node) -> None:
@@ -83,8 +83,8 @@ async def test_a_large_blob_comes_from_several_peers_at_once(tmp_path, theirs, o
         await fetcher(a, ours).fetch(ref, 60)
     assert ours.get(ref.sha256) == BIG
     assert ours.find(ref.sha256) == ref
-    assert all(asked.total() >= 3 for asked in counts)
-    assert sum(asked.total() for asked in counts) <= 16  # the manifest, 13 chunks, and hardly one of them twice
+    assert all(requests.total() >= 3 for requests in counts)
+    assert sum(requests.total() for requests in counts) <= 16  # the manifest, 13 chunks, and hardly one of them twice
 
 
 async def test_a_liar_is_shut_out_and_named_and_the_blob_comes_from_another(tmp_path, theirs, ours):
@@ -143,7 +143,7 @@ async def test_a_record_that_names_a_blob_wrongly_brings_no_honest_peer_into_dis
 async def test_a_cut_costs_no_chunk_that_arrived(tmp_path, theirs):
     ref = theirs.put(BIG)
     async with nodes(tmp_path, "a", "b", "c") as (a, b, c):
-        asked = serve(b, theirs, gate=asyncio.Event())
+        requests = serve(b, theirs, gate=asyncio.Event())
         with BlobStore(tmp_path / "ours") as ours:
             await connect(a, b)
             work = asyncio.create_task(fetcher(a, ours).fetch(ref, 60))
@@ -152,22 +152,22 @@ async def test_a_cut_costs_no_chunk_that_arrived(tmp_path, theirs):
             with pytest.raises(NotFound, match="no peer is connected"):
                 await work
         with BlobStore(tmp_path / "ours") as ours:  # as after a restart
-            asked = serve(c, theirs)
+            requests = serve(c, theirs)
             await connect(a, c)
             await fetcher(a, ours).fetch(ref, 60)
             assert ours.get(ref.sha256) == BIG
-            assert asked.total() <= 13 - 4
+            assert requests.total() <= 13 - 4
 
 
 async def test_a_peer_that_comes_while_another_is_silent_is_asked_at_once(tmp_path, theirs, ours):
     ref = theirs.put(BIG)
     gate = asyncio.Event()
     async with nodes(tmp_path, "a", "b", "c") as (a, b, c):
-        asked = serve(b, theirs, gate=gate)
+        requests = serve(b, theirs, gate=gate)
         serve(c, theirs)
         await connect(a, b)
         work = asyncio.create_task(fetcher(a, ours).fetch(ref, 60))
-        await until(lambda: asked.total() == 5)
+        await until(lambda: requests.total() == 5)
         await connect(a, c)
         await work
         assert ours.get(ref.sha256) == BIG
@@ -188,7 +188,7 @@ async def test_what_does_not_come_in_time_is_said_and_goes_on_later(tmp_path, th
     ref = theirs.put(BIG)
     gate = asyncio.Event()
     async with nodes(tmp_path, "a", "b") as (a, b):
-        asked = serve(b, theirs, gate=gate)
+        requests = serve(b, theirs, gate=gate)
         await connect(a, b)
         fetching = fetcher(a, ours)
         with pytest.raises(TimedOut):
@@ -197,7 +197,7 @@ async def test_what_does_not_come_in_time_is_said_and_goes_on_later(tmp_path, th
         gate.set()
         await fetching.fetch(ref, 60)
         assert ours.get(ref.sha256) == BIG
-        assert asked[0] <= 2
+        assert requests[0] <= 2
 
 
 async def test_what_nobody_has_is_a_sentence(tmp_path, theirs, ours):

@@ -18,7 +18,7 @@ from libp2p.security.noise.transport import PROTOCOL_ID as NOISE
 from libp2p.utils.varint import encode_uvarint
 from multiaddr import Multiaddr
 
-from tests.daemon.net.hosts import Heard, in_mesh, in_trio, record, running, stranger, until, works
+from tests.daemon.net.hosts import RecordingHandlers, in_mesh, in_trio, record, running, stranger, until, works
 
 GOSSIP = "/meshsub/1.1.0"
 
@@ -55,13 +55,13 @@ async def test_a_gossip_message_with_a_junk_key(tmp_path):
 
 @in_trio
 async def test_a_handler_that_raises(tmp_path):
-    class Raising(Heard):
+    class Raising(RecordingHandlers):
         async def on_sync(self, stream):
             if await stream.receive() == b"raise":
                 raise RuntimeError("a handler's mistake")
             await super().on_sync(stream)
 
-        async def on_blob(self, *asked):
+        async def on_blob(self, *request):
             raise RuntimeError("a handler's mistake")
 
     async with running(tmp_path / "a", Raising()) as a, running(tmp_path / "b") as b:
@@ -112,7 +112,7 @@ async def test_a_dial_ends_where_another_key_answers(tmp_path):
 
 @in_trio
 async def test_a_peer_that_ignores_the_window_is_put_out(tmp_path):
-    class Deaf(Heard):
+    class Deaf(RecordingHandlers):
         async def on_sync(self, stream):
             if stream.peer == str(flooder.get_id()):
                 await trio.sleep_forever()
@@ -167,10 +167,10 @@ async def test_a_list_of_one_message_six_thousand_times_is_answered_once(tmp_pat
     async with running(tmp_path / "a") as a, stranger(a) as other:
         made = record()
         await a.publish(made.raw, made.signature)
-        known = next(iter(a._router.mcache.msgs))
+        message_id = next(iter(a._router.mcache.msgs))
         sent = []
         a._router.send_rpc = lambda peer, rpc, priority=False: sent.append(rpc)
-        await a._router.handle_iwant(rpc_pb2.ControlIWant(messageIDs=[known] * 6000), other.get_id())
+        await a._router.handle_iwant(rpc_pb2.ControlIWant(messageIDs=[message_id] * 6000), other.get_id())
 
         assert [len(rpc.publish) for rpc in sent] == [1]
 
@@ -179,14 +179,14 @@ async def test_a_list_of_one_message_six_thousand_times_is_answered_once(tmp_pat
 @in_trio
 async def test_a_peer_that_got_no_gossip_stream_when_it_connected_gets_one_later(tmp_path):
     """Stock, one whose first negotiation timed out is never gossiped with."""
-    heard = Heard()
+    handlers = RecordingHandlers()
     failed = []
 
     async def fail(peer):
         failed.append(peer)
         raise StreamFailure("timed out")
 
-    async with running(tmp_path / "a", heard) as a, running(tmp_path / "b") as b:
+    async with running(tmp_path / "a", handlers) as a, running(tmp_path / "b") as b:
         for host in (a, b):
             host._pubsub._handle_new_peer = fail
         await b.dial(a.addresses()[0])
@@ -196,7 +196,7 @@ async def test_a_peer_that_got_no_gossip_stream_when_it_connected_gets_one_later
         await in_mesh(a, b)
         made = record()
         await b.publish(made.raw, made.signature)
-        await until(lambda: heard.records)
+        await until(lambda: handlers.records)
 
 
 @in_trio
@@ -228,21 +228,21 @@ async def test_a_peer_that_reads_nothing_is_cut_off_all_the_same(tmp_path):
     async with running(tmp_path / "a") as a, stranger() as other, trio.open_nursery() as nursery:
         await a.dial(str(other.get_addrs()[0]))
         peer, swarm = other.get_id(), a._host.get_network()
-        (there,) = other.get_network().get_connections()
-        there.muxed_conn.secured_conn.read = never
-        (here,) = swarm.get_connections(peer)
+        (their_connection,) = other.get_network().get_connections()
+        their_connection.muxed_conn.secured_conn.read = never
+        (connection,) = swarm.get_connections(peer)
 
         async def fill() -> None:
             with contextlib.suppress(Exception):
                 while True:
-                    await here.muxed_conn._write_frame(bytes(1 << 16))
+                    await connection.muxed_conn._write_frame(bytes(1 << 16))
 
         nursery.start_soon(fill)
         written = -1
-        while written != here.muxed_conn.bytes_out:
-            written = here.muxed_conn.bytes_out
+        while written != connection.muxed_conn.bytes_out:
+            written = connection.muxed_conn.bytes_out
             await trio.sleep(0.2)
-        assert not here.is_closed
+        assert not connection.is_closed
         a.shut_out(str(peer), "reads nothing")
         await until(lambda: not swarm.get_connections(peer), 5)
         nursery.cancel_scope.cancel()

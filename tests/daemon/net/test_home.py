@@ -49,17 +49,17 @@ def has_sources_of(daemon: Daemon, runs: list[Run]) -> bool:
 def test_two_that_nobody_can_call_exchange_records_and_sources_through_a_third(begin: Begin, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     public = begin()
-    one, other = begin(public), begin(public)
+    first, second = begin(public), begin(public)
     wait_for(lambda: peers_of(public).network.connected == 2)
-    work(one, task, 3)
-    work(other, task, 3)
+    work(first, task, 3)
+    work(second, task, 3)
 
-    wait_for(lambda: ids(one) == ids(other) == ids(public))
-    runs = one.runs()
+    wait_for(lambda: ids(first) == ids(second) == ids(public))
+    runs = first.runs()
     assert len({run.source_digest for run in runs}) == len(runs) == 6
-    for daemon in (public, one, other):
+    for daemon in (public, first, second):
         wait_for(lambda daemon=daemon: has_sources_of(daemon, runs))
-    for daemon in (one, other):
+    for daemon in (first, second):
         assert peers_of(daemon).addresses == []
         assert [peer.peer for peer in peers_of(daemon).peers if peer.connected] == [peers_of(public).peer]
 
@@ -67,13 +67,13 @@ def test_two_that_nobody_can_call_exchange_records_and_sources_through_a_third(b
 def test_what_only_a_node_that_nobody_can_call_has_is_fetched_through_a_relay(begin: Begin, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     public = begin()
-    one = begin(public, relay=True)
-    work(one, task, 2)
-    runs = one.runs()
+    provider = begin(public, relay=True)
+    work(provider, task, 2)
+    runs = provider.runs()
     wait_for(lambda: has_sources_of(public, runs))
-    with BlobStore(public.paths.blobs) as blobs:  # now the third one has them no more: only `one` has
-        wanted = {run.source.sha256 for run in runs}
-        blobs.delete([blob for blob in blobs.stored() if blob.sha256 in wanted])
+    with BlobStore(public.paths.blobs) as blobs:  # now the third one has them no more: only `provider` has
+        sources = {run.source.sha256 for run in runs}
+        blobs.delete([blob for blob in blobs.stored() if blob.sha256 in sources])
 
     other = begin(public, relay=True)
     wait_for(lambda: any("/p2p-circuit" in peer.address for peer in peers_of(other).peers if peer.connected))

@@ -21,12 +21,12 @@ from libp2p.relay.circuit_v2.pb.circuit_pb2 import PeerId as CircuitPeerId
 from libp2p.relay.circuit_v2.protocol import PROTOCOL_ID
 from multiaddr import Multiaddr
 
-from tests.daemon.net.hosts import Heard, in_mesh, in_trio, record, running, stranger, until
+from tests.daemon.net.hosts import RecordingHandlers, in_mesh, in_trio, record, running, stranger, until
 
 
 @in_trio
 async def test_a_record_reaches_peers_that_are_not_connected_to_its_author(tmp_path):
-    heard_b, heard_c = Heard(), Heard()
+    heard_b, heard_c = RecordingHandlers(), RecordingHandlers()
     async with (
         running(tmp_path / "a") as a,
         running(tmp_path / "b", heard_b) as b,
@@ -93,7 +93,7 @@ async def test_frames_of_every_size_go_both_ways_in_order(tmp_path):
 async def test_a_reader_may_rest_longer_than_libp2p_allows(tmp_path):
     """Stock, a writer gives up after five seconds of a full window."""
 
-    class Slow(Heard):
+    class Slow(RecordingHandlers):
         async def on_sync(self, stream):
             await trio.sleep(5.5)
             await super().on_sync(stream)
@@ -111,11 +111,11 @@ async def test_a_reader_may_rest_longer_than_libp2p_allows(tmp_path):
 
 @in_trio
 async def test_blobs_are_served_in_parts_and_missing_ones_named(tmp_path):
-    heard = Heard()
+    handlers = RecordingHandlers()
     blob = os.urandom(1_500_000)
     digest = hashlib.sha256(blob).digest()
-    heard.blobs[digest] = blob
-    async with running(tmp_path / "a", heard) as a, running(tmp_path / "b") as b:
+    handlers.blobs[digest] = blob
+    async with running(tmp_path / "a", handlers) as a, running(tmp_path / "b") as b:
         await b.dial(a.addresses()[0])
 
         assert await b.fetch_blob(a.peer, digest, 0, 1 << 20) == blob[: 1 << 20]
@@ -130,9 +130,9 @@ async def test_blobs_are_served_in_parts_and_missing_ones_named(tmp_path):
 @in_trio
 async def test_no_stream_is_left_open_after_many_requests(tmp_path):
     """Stock, the 257th stream of a connection that forgot to close them hangs for ever."""
-    heard = Heard()
-    heard.blobs[b"d" * 32] = b"data"
-    async with running(tmp_path / "a", heard) as a, running(tmp_path / "b") as b:
+    handlers = RecordingHandlers()
+    handlers.blobs[b"d" * 32] = b"data"
+    async with running(tmp_path / "a", handlers) as a, running(tmp_path / "b") as b:
         await b.dial(a.addresses()[0])
         connection = b._host.get_network().get_connections()[0].muxed_conn
         a.meters.stream_delay = lambda peer: 0.0
@@ -150,9 +150,9 @@ async def test_no_stream_is_left_open_after_many_requests(tmp_path):
 
 @in_trio
 async def test_a_day_has_only_so_many_bytes(tmp_path):
-    heard = Heard()
-    heard.blobs[b"d" * 32] = bytes(100_000)
-    async with running(tmp_path / "a", heard, day_bytes=50_000) as a, running(tmp_path / "b") as b:
+    handlers = RecordingHandlers()
+    handlers.blobs[b"d" * 32] = bytes(100_000)
+    async with running(tmp_path / "a", handlers, day_bytes=50_000) as a, running(tmp_path / "b") as b:
         await b.dial(a.addresses()[0])
         await b.fetch_blob(a.peer, b"d" * 32, 0, 100_000)
         with pytest.raises(BlobNotHere):
@@ -195,8 +195,8 @@ async def test_nobody_is_dialled_beyond_the_wanted_number(tmp_path):
         await b.dial(a.addresses()[0])
         await until(lambda: c.watch.is_connected(a.peer) and c.book.contacts.get(a.peer))
         await c._exchange(a.peer)
-        there = info_from_p2p_addr(Multiaddr(b.addresses()[0]))
-        c._host.get_peerstore().add_addrs(there.peer_id, there.addrs, 120)
+        target = info_from_p2p_addr(Multiaddr(b.addresses()[0]))
+        c._host.get_peerstore().add_addrs(target.peer_id, target.addrs, 120)
         await c._host.get_network().auto_connector.maybe_connect()
         assert c.watch.connected_peers() == {a.peer}
 
@@ -347,7 +347,7 @@ async def test_nobody_dials_a_peer_that_it_has_shut_out(tmp_path):
 
 @in_trio
 async def test_records_that_nobody_takes_are_counted_and_dropped(tmp_path):
-    full = Heard()
+    full = RecordingHandlers()
     full.room = 2
     async with running(tmp_path / "a", full) as a, running(tmp_path / "b") as b:
         await b.dial(a.addresses()[0])

@@ -72,8 +72,8 @@ def test_one_command_joins_a_running_network_without_a_file(tmp_path: Path) -> N
         at_once = command(first, "network", "invite")
         wait_for(lambda: bool(peers_of(first).addresses))
         assert read_invite(at_once.stdout).manifest.bootstrap == (address_of(first),), at_once.stderr
-        said = first.status().records  # what a node says of itself at its start
-        assert said
+        own_records = first.status().records  # what a node says of itself at its start
+        assert own_records
         assert command(first, "network", "trust", "ab" * 32).returncode == 0
         alone = alone.with_attestor(bytes.fromhex("ab" * 32))
         joined = command(second, "network", "join", address_of(first))
@@ -82,7 +82,7 @@ def test_one_command_joins_a_running_network_without_a_file(tmp_path: Path) -> N
         assert load_manifest(second.paths.manifest) == replace(alone, bootstrap=(address_of(first),))
         second.start()
         wait_for(lambda: peers_of(first).network.connected == 1)
-        wait_for(lambda: second.status().records == first.status().records == 2 * said)
+        wait_for(lambda: second.status().records == first.status().records == 2 * own_records)
         assert second.status().network == "tea"
         invite = command(first, "network", "invite").stdout
         assert address_of(first) in read_invite(invite).manifest.bootstrap

@@ -48,9 +48,9 @@ async def test_a_peer_shows_which_device_it_has_and_a_liar_shows_none(tmp_path):
         assert greeted(a, b)[0].device_key == b"", "it names a device whose key it has not"
         peer = a.peer
         await a.network.stop()
-        await until(lambda: not any(known.connected for known in b.network.peers()))
-        known = {known.peer: known for known in b.network.peers()}[peer]
-        assert (known.agent, known.device_key) == ("", honest.public), "who it was is not forgotten"
+        await until(lambda: not any(entry.connected for entry in b.network.peers()))
+        entry = {entry.peer: entry for entry in b.network.peers()}[peer]
+        assert (entry.agent, entry.device_key) == ("", honest.public), "who it was is not forgotten"
     finally:
         for node in (a, b):
             await node.network.stop()
@@ -187,14 +187,14 @@ async def test_a_killed_or_frozen_process_is_replaced_and_connects_again(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "reason"),
     [
         ("spin", "kept a processor busy"),
         ("eat", "MiB of memory"),
         ("rubbish", "could not handle"),
     ],
 )
-async def test_a_process_that_misbehaves_is_replaced_and_the_reason_told(tmp_path, how, said):
+async def test_a_process_that_misbehaves_is_replaced_and_the_reason_told(tmp_path, how, reason):
     limits = ChildLimits(
         memory_bytes=300 << 20, look_seconds=0.1, spin_share=0.01,
         spin_seconds=1.0 if how == "spin" else 600.0,  # filling memory keeps a processor busy too
@@ -204,7 +204,7 @@ async def test_a_process_that_misbehaves_is_replaced_and_the_reason_told(tmp_pat
     node.network.start()
     try:
         await until(lambda: node.network.info().state == NetworkState.RESTARTING)
-        assert said in node.network.info().reason
+        assert reason in node.network.info().reason
         assert node.network.info().process is None
     finally:
         await node.network.stop()
@@ -219,8 +219,8 @@ async def test_a_killed_daemon_leaves_no_process(tmp_path):
         "asyncio.run(main())\n"
     )
     command = (sys.executable, "-c", program, str(tmp_path / "a"))
-    here = Path(__file__).parents[3]
-    daemon = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=here)  # noqa: ASYNC220 - nothing else is in the loop
+    project = Path(__file__).parents[3]
+    daemon = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=project)  # noqa: ASYNC220 - nothing else is in the loop
     child = int(await asyncio.to_thread(daemon.stdout.readline))
     assert psutil.pid_exists(child)
     daemon.kill()

@@ -41,20 +41,20 @@ def command(daemon: Daemon, *words: str, folder: Path | None = None) -> subproce
     )
 
 
-def said(daemon: Daemon, *words: str, folder: Path | None = None) -> str:
+def output(daemon: Daemon, *words: str, folder: Path | None = None) -> str:
     done = command(daemon, *words, folder=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def services(daemon: Daemon) -> list[Service]:
-    return msgspec.json.decode(said(daemon, "agent", "services", "--json"), type=ServicesAnswer).services
+    return msgspec.json.decode(output(daemon, "agent", "services", "--json"), type=ServicesAnswer).services
 
 
 def project(daemon: Daemon, folder: Path) -> Path:
     folder.mkdir()
     for words in ("init", "install policy q_table --default", "install trainer q_learning", "install dataset replay"):
-        said(daemon, *words.split(), folder=folder)
+        output(daemon, *words.split(), folder=folder)
     return folder
 
 
@@ -62,14 +62,14 @@ def test_a_trainer_on_one_machine_learns_from_another_and_no_stranger_knows_of_i
     desk, laptop, tablet, stranger = (
         Daemon(tmp_path / name, dict(NETWORK)) for name in ("desk", "laptop", "tablet", "stranger")
     )
-    said(desk, "node", "id", "new", "--no-passphrase")
+    output(desk, "node", "id", "new", "--no-passphrase")
     for other in (laptop, tablet):
-        request = said(other, "node", "id", "add-device").strip()
-        said(other, "node", "id", "add-device", said(desk, "node", "id", "add-device", request).strip())
+        request = output(other, "node", "id", "add-device").strip()
+        output(other, "node", "id", "add-device", output(desk, "node", "id", "add-device", request).strip())
     served = None
     try:
-        for known, daemon in ((), desk), ((desk,), laptop), ((desk, laptop), tablet), ((desk, laptop), stranger):
-            addresses = ",".join(peers_of(one).addresses[0] for one in known)
+        for bootstrap, daemon in ((), desk), ((desk,), laptop), ((desk, laptop), tablet), ((desk, laptop), stranger):
+            addresses = ",".join(peers_of(node).addresses[0] for node in bootstrap)
             daemon.settings["AUTORESEARCH_NETWORK_BOOTSTRAP"] = addresses
             daemon.start()
             wait_for(lambda daemon=daemon: bool(peers_of(daemon).addresses))
@@ -89,11 +89,11 @@ def test_a_trainer_on_one_machine_learns_from_another_and_no_stranger_knows_of_i
         assert (own.address, own.for_own_machines) == ("0.0.0.0", True)
 
         wait_for(lambda: [each.name for each in services(tablet)] == ["school"])
-        (found,) = services(tablet)
-        assert (found.address, found.port, found.public_key) == ("127.0.0.1", own.port, own.public_key)
-        assert found.machine
-        assert "school\ttrainer\t" in said(tablet, "agent", "services")
-        played = said(tablet, "train", "20", "--join", "school", "--json", folder=maze)
+        (service,) = services(tablet)
+        assert (service.address, service.port, service.public_key) == ("127.0.0.1", own.port, own.public_key)
+        assert service.machine
+        assert "school\ttrainer\t" in output(tablet, "agent", "services")
+        played = output(tablet, "train", "20", "--join", "school", "--json", folder=maze)
         acted = msgspec.json.decode(played.splitlines()[-1], type=ActedAnswer)
         assert (acted.learner, acted.metrics["episodes"]) == (f"127.0.0.1:{own.port}", 20)
 
@@ -102,7 +102,7 @@ def test_a_trainer_on_one_machine_learns_from_another_and_no_stranger_knows_of_i
         refused = command(stranger, "train", "1", "--join", "school", folder=project(stranger, tmp_path / "other"))
         assert (refused.returncode, "no service school runs" in refused.stderr) == (4, True)
 
-        compared = msgspec.json.decode(said(tablet, "node", "version", "--check", "--json"), type=VersionAnswer)
+        compared = msgspec.json.decode(output(tablet, "node", "version", "--check", "--json"), type=VersionAnswer)
         assert (compared.newest, set(compared.peers)) == ("", {__version__})
         assert sum(compared.peers.values()) >= 2
 
@@ -110,7 +110,7 @@ def test_a_trainer_on_one_machine_learns_from_another_and_no_stranger_knows_of_i
         assert laptop.paths.own_machines.read_text().split()
         device = next(peer.device_key for peer in peers_of(desk).peers if peer.peer == peers_of(tablet).peer)
         desk.stop()
-        said(desk, "node", "id", "revoke", device, "--yes")
+        output(desk, "node", "id", "revoke", device, "--yes")
         desk.start()
         wait_for(lambda: laptop.paths.own_machines.read_text() == "")
         assert services(tablet) == []

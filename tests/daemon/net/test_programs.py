@@ -13,7 +13,7 @@ from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.task.folders import pin_baseline
 from tests.cli.programs import cpp_task, evaluated_task
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.net.test_verification import asked, begin, friends
+from tests.daemon.net.test_verification import answer_of, begin, friends
 
 pytestmark = pytest.mark.slow
 
@@ -25,19 +25,19 @@ def test_another_daemon_gets_the_task_and_measures_the_run_again(tmp_path: Path,
     author, verifier = (Daemon(home) for home in friends(tmp_path, 2))
     try:
         begin([author], "")
-        begin([verifier], asked(author, "/v1/peers", PeersAnswer).addresses[0])
+        begin([verifier], answer_of(author, "/v1/peers", PeersAnswer).addresses[0])
         author.post("/v1/work", task=str(folder), runs=3, verify_share=0)
-        wait_for(lambda: asked(author, "/v1/status", StatusAnswer).state == "idle")
-        best = asked(author, "/v1/top", TopAnswer).programs[0]
+        wait_for(lambda: answer_of(author, "/v1/status", StatusAnswer).state == "idle")
+        best = answer_of(author, "/v1/top", TopAnswer).programs[0]
         wait_for(lambda: verifier.post("/v1/verify", run=best.id).status_code in (200, 202))
 
         def measured() -> list[Measured]:
-            shown = asked(verifier, f"/v1/runs/{best.id}", ShowAnswer).verification
-            return shown.measured if shown else []
+            verification = answer_of(verifier, f"/v1/runs/{best.id}", ShowAnswer).verification
+            return verification.measured if verification else []
 
         wait_for(lambda: bool(measured()), 120)
-        found = measured()[0]
-        assert (found.verdict, found.value) == ("pass", pytest.approx(best.reported))
-        assert found.metrics == ({"evaluated": 1.0} if write is evaluated_task else {})
+        measurement = measured()[0]
+        assert (measurement.verdict, measurement.value) == ("pass", pytest.approx(best.reported))
+        assert measurement.metrics == ({"evaluated": 1.0} if write is evaluated_task else {})
     finally:
         stop_all([author, verifier])

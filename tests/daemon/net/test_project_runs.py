@@ -16,7 +16,7 @@ from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.words import RunState
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.net.test_verification import VERIFY_SECONDS, asked, begin, friends, state_of
+from tests.daemon.net.test_verification import VERIFY_SECONDS, answer_of, begin, friends, state_of
 from tests.project.making import learner, train
 from tests.warm import run_command
 
@@ -36,7 +36,7 @@ def test_an_agent_travels_is_trained_on_and_both_are_confirmed(tmp_path: Path) -
     daemons = [Daemon(home) for home in homes]
     try:
         begin(daemons[:1], "")
-        begin(daemons[1:], asked(daemons[0], "/v1/peers", PeersAnswer).addresses[0])
+        begin(daemons[1:], answer_of(daemons[0], "/v1/peers", PeersAnswer).addresses[0])
         mine = learner(tmp_path / "mine")
         train(mine, 200)
         first = msgspec.json.decode(typed(homes[0], mine, "publish"), type=ShowAnswer).run
@@ -45,7 +45,7 @@ def test_an_agent_travels_is_trained_on_and_both_are_confirmed(tmp_path: Path) -
 
         def board(daemon: Daemon) -> list[str]:
             with suppress(msgspec.ValidationError):  # the task is not there yet
-                answer = asked(daemon, "/v1/top?task=corridor", TopAnswer)
+                answer = answer_of(daemon, "/v1/top?task=corridor", TopAnswer)
                 return [row.id for row in answer.programs] if isinstance(answer, TopAnswer) else []
             return []
 

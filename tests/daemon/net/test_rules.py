@@ -33,13 +33,13 @@ PEER = "12D3KooWJ3Q6Vxk8nN2e8hyTgSTqvEoN6yQrGrHF5NoNqEDzGnbT"
 @given(st.lists(st.binary(max_size=300)), st.integers(1, 50))
 def test_frames_come_out_as_they_went_in_however_they_are_cut(data, cut):
     wire = b"".join(map(frame, data))
-    buffer, found = bytearray(), []
+    buffer, frames = bytearray(), []
     for start in range(0, len(wire), cut):
         buffer += wire[start : start + cut]
         while place := first_frame(buffer, 300):
-            found.append(bytes(buffer[place[0] : place[1]]))
+            frames.append(bytes(buffer[place[0] : place[1]]))
             del buffer[: place[1]]
-    assert found == data
+    assert frames == data
     assert not buffer
 
 
@@ -121,8 +121,8 @@ def test_a_book_keeps_which_device_a_peer_proved_last(tmp_path):
     book, path = AddressBook(), tmp_path / "peers.json"
     book.proved("nobody knows it", key(1).public)
     book.connected("peer", 1)
-    for said in (key(1).public, key(2).public, b""):
-        book.proved("peer", said)
+    for device_key in (key(1).public, key(2).public, b""):
+        book.proved("peer", device_key)
     write_book(path, msgspec.json.encode(book))
     assert {contact.peer: contact.device_key for contact in load_book(path).contacts.values()} == {
         "peer": key(2).public
@@ -160,8 +160,8 @@ def test_a_damaged_book_is_an_empty_one(tmp_path):
     ],
 )
 def test_addresses_that_are_dialled(text, names, fine):
-    found = split_address(text, names=names)
-    assert found == tuple(text.split("/p2p/")) if fine else found is None
+    parts = split_address(text, names=names)
+    assert parts == tuple(text.split("/p2p/")) if fine else parts is None
 
 
 @given(st.text(max_size=100))
@@ -234,14 +234,14 @@ def test_a_peer_proves_which_device_it_has_and_nobody_says_it_of_another_s():
     network, device = b"n" * 16, key(1)
     proof = device.sign(device_statement(network, PEER))
 
-    def said(**changes):
-        given = {"agent": "a", "network": network, "time_ms": 0, "device_key": device.public, "device_proof": proof}
-        return decode_greeting(encode_greeting(Greeting(**given | changes)))
+    def decoded(**changes):
+        fields = {"agent": "a", "network": network, "time_ms": 0, "device_key": device.public, "device_proof": proof}
+        return decode_greeting(encode_greeting(Greeting(**fields | changes)))
 
-    assert proven_device(said(), network, PEER) == device.public
-    assert proven_device(said(), network, "12D3other") == b"", "another peer repeats it"
-    assert proven_device(said(network=b"m" * 16), network, PEER) == b""
-    assert proven_device(said(device_key=key(2).public), network, PEER) == b""
-    assert proven_device(said(device_proof=b""), network, PEER) == b""
-    assert proven_device(said(device_key=b"short", device_proof=b"x"), network, PEER) == b""
+    assert proven_device(decoded(), network, PEER) == device.public
+    assert proven_device(decoded(), network, "12D3other") == b"", "another peer repeats it"
+    assert proven_device(decoded(network=b"m" * 16), network, PEER) == b""
+    assert proven_device(decoded(device_key=key(2).public), network, PEER) == b""
+    assert proven_device(decoded(device_proof=b""), network, PEER) == b""
+    assert proven_device(decoded(device_key=b"short", device_proof=b"x"), network, PEER) == b""
     assert decode_greeting(encode_greeting(Greeting(agent="old", network=network, time_ms=0))).device_key == b""

@@ -59,7 +59,7 @@ class Node:
         self.index = KeyIndex()
         self.log.writer.on_change = lambda came, _: self.index.update(came)
         self.lies = {}
-        self.known = {}
+        self.peers = {}
         self.taken = []
         self.gathered = []
         self.refused = RefusedRecords()
@@ -97,10 +97,10 @@ class Node:
         self.gathered.clear()
 
     async def open_stream(self, peer):
-        there, back = asyncio.Queue(), asyncio.Queue()
-        mine, theirs = Stream(peer, back, there), Stream(self.name, there, back)
+        outbound, inbound = asyncio.Queue(), asyncio.Queue()
+        mine, theirs = Stream(peer, inbound, outbound), Stream(self.name, outbound, inbound)
         self.streams.append(mine)
-        other = self.known[peer]
+        other = self.peers[peer]
         self.tasks.append(asyncio.create_task(other.serve(theirs)))
         return mine
 
@@ -119,7 +119,7 @@ class Node:
 async def nodes(folder, *names):
     made = {name: Node(folder, name) for name in names}
     for node in made.values():
-        node.known = made
+        node.peers = made
     try:
         async with asyncio.timeout(250):
             yield list(made.values())

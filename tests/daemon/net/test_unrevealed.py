@@ -70,11 +70,11 @@ def test_what_was_measured_is_told_after_a_kill(tmp_path: Path) -> None:
             take_over(homes[number], homes[VERIFIER])
         daemon.start()
         wait_for(lambda: len(own(daemon, "verification")) == 1)
-        told = own(daemon, "verification")[0]
-        assert isinstance(told.body, Verification)
-        assert told.body.value == pytest.approx(0.61)
+        revealed = own(daemon, "verification")[0]
+        assert isinstance(revealed.body, Verification)
+        assert revealed.body.value == pytest.approx(0.61)
         waited = {record.id for record in own(daemon, "commitment")}
         assert len(waited) == 3
-        assert set(told.links) == {run, *waited}
+        assert set(revealed.links) == {run, *waited}
     finally:
         daemon.stop()

@@ -46,7 +46,7 @@ def friends(place: Path, count: int) -> list[Path]:
 def start(daemons: list[Daemon]) -> None:
     """Start them all, connected to the first."""
     begin(daemons[:1], "")
-    begin(daemons[1:], asked(daemons[0], "/v1/peers", PeersAnswer).addresses[0])
+    begin(daemons[1:], answer_of(daemons[0], "/v1/peers", PeersAnswer).addresses[0])
 
 
 def begin(daemons: list[Daemon], first: str) -> None:
@@ -62,10 +62,10 @@ def begin(daemons: list[Daemon], first: str) -> None:
         daemon.launch()
     for daemon in daemons:
         daemon.ready()
-        wait_for(lambda daemon=daemon: bool(asked(daemon, "/v1/peers", PeersAnswer).addresses))
+        wait_for(lambda daemon=daemon: bool(answer_of(daemon, "/v1/peers", PeersAnswer).addresses))
 
 
-def asked(daemon: Daemon, path: str, answer: type) -> object:
+def answer_of(daemon: Daemon, path: str, answer: type) -> object:
     with daemon.client() as client:
         return msgspec.json.decode(client.get(path).content, type=answer)
 
@@ -78,7 +78,7 @@ def state_of(daemon: Daemon, run: str) -> str:
     )
 
 
-def told(daemon: Daemon, kind: str) -> bool:
+def has_event(daemon: Daemon, kind: str) -> bool:
     """Whether a daemon has told of something of this kind since it was started first."""
     with (
         daemon.client() as client,
@@ -101,18 +101,18 @@ def test_what_a_model_finds_is_verified_by_a_second_node(tmp_path: Path, request
         author.post("/v1/work", task=str(folder), runs=3, verify_share=0, proposer="llm")
         wait_for(lambda: author.status().state == "idle")
     verifier.post("/v1/work", task=str(folder), verify_share=1)
-    best = asked(author, "/v1/best", BestAnswer).run
+    best = answer_of(author, "/v1/best", BestAnswer).run
     assert by(best.run) == "llm/scripted"
     assert (best.run.title, best.run.hypothesis) == ("X 0.6 -> 0.45", "nearer")
     assert best.run.value < 0.36 + 0.25
 
     def measured() -> list[object]:
-        shown = asked(author, f"/v1/runs/{best.id}", ShowAnswer).verification
-        return [found for found in shown.measured if found.counts]
+        verification = answer_of(author, f"/v1/runs/{best.id}", ShowAnswer).verification
+        return [measurement for measurement in verification.measured if measurement.counts]
 
     wait_for(lambda: bool(measured()), VERIFY_SECONDS)
     assert state_of(author, best.id) == state_of(verifier, best.id)
-    assert asked(verifier, "/v1/best", BestAnswer).run.id == best.id
+    assert answer_of(verifier, "/v1/best", BestAnswer).run.id == best.id
 
 
 def test_a_stranger_is_told_that_its_word_does_not_count(tmp_path: Path) -> None:

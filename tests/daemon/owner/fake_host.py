@@ -93,7 +93,7 @@ class FakeLogind(FakeService):
         fields = message.header.fields
         match fields[HeaderFields.member]:
             case "ListSessions":
-                rows = [(name, one.uid, one.user, one.seat, PATH + name) for name, one in self.sessions.items()]
+                rows = [(name, row.uid, row.user, row.seat, PATH + name) for name, row in self.sessions.items()]
                 return new_method_return(message, "a(susso)", (rows,))
             case "Inhibit" if message.body[0] == "sleep" and message.body[3] == "delay":
                 ours, theirs = os.pipe()
@@ -142,12 +142,12 @@ class FakeMutter(FakeService):
 class FakeDesktop(FakeService):
     """A desktop that shows notices: title and text of each."""
 
-    shown: list[tuple[str, str]] = field(default_factory=list)
+    notifications: list[tuple[str, str]] = field(default_factory=list)
 
     def reply(self, message: Message) -> Message:
         if message.header.fields[HeaderFields.member] == "Notify":
-            self.shown.append(message.body[3:5])
-            return new_method_return(message, "u", (len(self.shown),))
+            self.notifications.append(message.body[3:5])
+            return new_method_return(message, "u", (len(self.notifications),))
         return new_error(message, "org.freedesktop.DBus.Error.UnknownMethod")
 
 

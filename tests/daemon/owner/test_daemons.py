@@ -36,7 +36,9 @@ def is_running(daemon: Daemon) -> bool:
 
 def cores_of_runs(daemon: Daemon) -> set[frozenset[int]]:
     """The cores that the threads of workers and sandboxes may use."""
-    [worker] = [one for one in daemon.tree() if "autoresearch_daemon.workers.assignment" in one.cmdline()]
+    [worker] = [
+        candidate for candidate in daemon.tree() if "autoresearch_daemon.workers.assignment" in candidate.cmdline()
+    ]
     processes = [worker, *worker.children(recursive=True)]
     return {frozenset(os.sched_getaffinity(thread.id)) for process in processes for thread in process.threads()}
 

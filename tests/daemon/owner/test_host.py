@@ -171,8 +171,8 @@ async def test_no_answer_for_a_minute_is_unknown_and_never_idle(logind: FakeLogi
     assert await sentence(host) == ""
     logind.silent = True
     assert await sentence(host, NOW + 60_000) == "", "the answer of a minute ago"
-    told = await sentence(host, NOW + 61_000)
-    assert "unknown: systemd-logind did not answer" in told
+    text = await sentence(host, NOW + 61_000)
+    assert "unknown: systemd-logind did not answer" in text
     assert time.monotonic() - began < 2 * host_module.DEADLINE_SECONDS + 3
     logind.silent = False
     assert await sentence(host, NOW + 62_000) == ""
@@ -180,17 +180,17 @@ async def test_no_answer_for_a_minute_is_unknown_and_never_idle(logind: FakeLogi
 
 async def test_without_a_bus_use_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/nothing")
-    told = await sentence(LocalMachine(tmp_path))
-    assert "unknown: the terminals' folder and systemd-logind did not answer" in told
-    assert "node config set work.idle_unknown work" in told
+    text = await sentence(LocalMachine(tmp_path))
+    assert "unknown: the terminals' folder and systemd-logind did not answer" in text
+    assert "node config set work.idle_unknown work" in text
 
 
 async def test_a_source_that_hangs_is_asked_once_and_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_module, "DEADLINE_SECONDS", 0.05)
-    asked, may_answer = list[int](), threading.Event()
+    questions, may_answer = list[int](), threading.Event()
 
     def ask() -> int:
-        asked.append(1)
+        questions.append(1)
         may_answer.wait()
         return 7
 
@@ -199,7 +199,7 @@ async def test_a_source_that_hangs_is_asked_once_and_keeps_nobody_waiting(monkey
     may_answer.set()
     monkeypatch.setattr(host_module, "DEADLINE_SECONDS", 10)
     assert await source.answer() == 7
-    assert asked == [1]
+    assert questions == [1]
 
 
 async def test_a_link_is_metered_when_the_networks_manager_says_so_and_not_when_it_guesses(
@@ -221,27 +221,27 @@ async def test_a_link_is_metered_when_the_networks_manager_says_so_and_not_when_
 
 
 async def test_a_machine_waits_with_its_sleep_until_runs_have_stopped(logind: FakeLogind) -> None:
-    said: list[str] = []
+    calls: list[str] = []
     stopped = asyncio.Event()
 
     async def going() -> None:
-        said.append("going")
+        calls.append("going")
         await stopped.wait()
 
-    keeping = asyncio.create_task(Sleep(going, lambda: said.append("woke")).keep())
+    keeping = asyncio.create_task(Sleep(going, lambda: calls.append("woke")).keep())
     for _ in range(2):  # each night anew
         await until(logind.is_delayed)
         logind.sleep(going=True)
-        await until(lambda: said[-1:] == ["going"])
+        await until(lambda: calls[-1:] == ["going"])
         assert logind.is_delayed()
         stopped.set()
         await until(lambda: not logind.is_delayed())
         logind.sleep(going=False)
-        await until(lambda: said[-1:] == ["woke"])
+        await until(lambda: calls[-1:] == ["woke"])
         stopped.clear()
     await until(logind.is_delayed)
     keeping.cancel()
-    assert said == ["going", "woke"] * 2
+    assert calls == ["going", "woke"] * 2
 
 
 async def test_a_run_that_does_not_stop_holds_up_no_sleep(logind: FakeLogind, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,8 +46,8 @@ MIB = 1 << 20
 
 
 def refused(work: Work, reading: Reading, before: dict[Why, WorkRefusal] | None = None) -> str:
-    found = list(refusals(work, reading, before or {}).values())
-    return found[0].sentence if found else ""
+    reasons = list(refusals(work, reading, before or {}).values())
+    return reasons[0].sentence if reasons else ""
 
 
 def test_outside_its_hours_the_node_says_when_it_goes_on_and_how_runs_end() -> None:
@@ -86,11 +86,11 @@ def test_no_answer_is_never_idle_unless_a_setting_says_so() -> None:
 
 def test_heat_has_ten_degrees_between_stop_and_start() -> None:
     work, before = Work(max_temperature=85), dict[Why, WorkRefusal]()
-    told = []
+    too_hot = []
     for celsius in (84, 85, 80, 76, 75, 74, 84):
         before = refusals(work, Reading(NOON, heat=Heat("coretemp", celsius)), before)
-        told.append(Why.TOO_HOT in before)
-    assert told == [False, True, True, True, True, False, False]
+        too_hot.append(Why.TOO_HOT in before)
+    assert too_hot == [False, True, True, True, True, False, False]
     hot = refusals(work, Reading(NOON, heat=Heat("coretemp", 90)), {})
     assert "no sensor" in unheld(work, Reading(NOON))[0]
     assert refusals(work, Reading(NOON), hot) == hot, "a sensor that is silent now has not cooled down"

@@ -12,7 +12,7 @@ import pytest
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve
 
-from tests.daemon.api.conftest import node, story, told  # noqa: F401 - fixtures
+from tests.daemon.api.conftest import node, story, written_log  # noqa: F401 - fixtures
 from tests.face.pages.browser import CHROMIUM, Browser
 
 TOKEN = "secret"

@@ -137,7 +137,7 @@ async def test_controls_appear_with_the_token_and_work(browser, site, node):
     seen = await browser.visit(f"{site}/node#token={TOKEN}", work)
     assert seen.complaints == []
     assert "token" not in seen.answer
-    assert node.asked[0][0] == "working"
+    assert node.requests[0][0] == "working"
 
 
 async def test_a_wrong_token_is_told_beside_the_control(browser, site):

@@ -39,13 +39,13 @@ async def test_nothing_is_changed_without_the_token(get, node, path):
     assert (await get(path, method="POST"))[0] == 401
     assert (await get(path, method="POST", Cookie=f"token={TOKEN}"))[0] == 401
     assert (await get(path, method="POST", Origin="http://evil.example", Authorization=f"Bearer {TOKEN}"))[0] == 403
-    assert node.asked == []
+    assert node.requests == []
 
 
 async def test_a_page_takes_no_other_method(get, node):
     for method in ("POST", "PUT", "DELETE"):
         assert (await get("/node", method=method))[0] in {401, 405}
-    assert node.asked == []
+    assert node.requests == []
 
 
 async def test_a_mirror_shows_pages_and_takes_no_orders(node, tmp_path):
@@ -56,7 +56,7 @@ async def test_a_mirror_shows_pages_and_takes_no_orders(node, tmp_path):
         assert "data-post" not in text
         async with session.post(f"{site}/v1/pause", headers={"Authorization": f"Bearer {TOKEN}"}) as response:
             assert response.status == 403
-    assert node.asked == []
+    assert node.requests == []
 
 
 async def test_assets_are_kept_by_their_content(get):
