@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 
-from autoresearch.errors import NotFound, Refused
+from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.text import one_line
 
 EXPORTS = "autoresearch.exports"
 NOTICES = "autoresearch.notices"
-GROUPS = (EXPORTS, NOTICES)
+ATTESTORS = "autoresearch.attestors"
+GROUPS = (EXPORTS, NOTICES, ATTESTORS)
 ANEW = "install its package anew"
+
+
+class BrokenExtension(Refused):
+    """The code of an extension can't be loaded, or raised something else than an error for people."""
 
 
 def extension_names(group: str) -> list[str]:
@@ -23,7 +30,7 @@ def load_extension(group: str, name: str) -> object:
 
     Raises:
         NotFound: no package registers it.
-        Refused: it can't be imported.
+        BrokenExtension: it can't be imported.
     """
     point = next((point for point in entry_points(group=group) if point.name == name), None)
     if point is None:
@@ -33,5 +40,17 @@ def load_extension(group: str, name: str) -> object:
         loaded: object = point.load()
     except (Exception, SystemExit) as error:
         sentence = f"the extension {name} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
-        raise Refused(one_line(sentence, 300), hint=f"{ANEW}, or remove it") from error
+        raise BrokenExtension(one_line(sentence, 300), hint=f"{ANEW}, or remove it") from error
     return loaded
+
+
+@contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Name the extension in what its code raises, which may be anything: then it raises BrokenExtension."""
+    try:
+        yield
+    except AutoresearchError:
+        raise
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        sentence = f"the extension {name} failed: {type(error).__name__}: {error}"
+        raise BrokenExtension(one_line(sentence, 300), hint=f"{ANEW}, or do without it") from error

@@ -43,7 +43,7 @@ def test_the_page_lists_the_groups_of_the_code() -> None:
 def install_example(group: str, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int = 0) -> None:
     """Install an example of the page: of its section, the first or another."""
     section = PAGE.read_text().partition(f"\n## `{group}`\n")[2].partition("\n## ")[0]
-    module = re.findall(r"```python\n(from .+?)```", section, re.DOTALL)[number]
+    module = re.findall(r"```python\n((?:from|import) .+?)```", section, re.DOTALL)[number]
     toml = tomllib.loads(re.findall(r"```toml\n(.+?)```", section, re.DOTALL)[number])
     points = toml["project"]["entry-points"][group].items()
     install(folder, monkeypatch, module, f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in points))

@@ -30,7 +30,7 @@ from autoresearch.ask.runs.rows import path_answer, run_context_answer, runners_
 from autoresearch.ask.show import show_answer
 from autoresearch.beneath import write_beneath
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
-from autoresearch.extensions import ANEW, EXPORTS, load_extension
+from autoresearch.extensions import ANEW, EXPORTS, BrokenExtension, errors_of, load_extension
 from autoresearch.face.exports.result import ExportResult, UpdatedExport, UpdateResult
 from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query
@@ -40,7 +40,7 @@ from autoresearch.paths import typed_path
 from autoresearch.project.exchange.fetching import components_of_run
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.task.folders import is_taken
-from autoresearch.text import MAXIMIZE, counted, json_text, one_line
+from autoresearch.text import MAXIMIZE, counted, json_text
 from autoresearch_cli import home
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ExportAnswer, HtmlExportAnswer
@@ -100,16 +100,15 @@ def _write(desk: Desk, form: str, extension: object, tasks: list[FoundTask], pla
 
 @contextmanager
 def _errors_of(form: str, place: Path) -> Iterator[None]:
-    """Name the extension in what it raises: code of others may raise anything."""
+    """Name the place or the extension in what it raises."""
     try:
-        yield
-    except AutoresearchError:
+        with errors_of(form):
+            yield
+    except BrokenExtension as error:
+        if isinstance(error.__cause__, OSError):
+            sentence = f"{place} can't be written: {error.__cause__.strerror}"
+            raise UsageError(sentence, hint="check the folder") from error
         raise
-    except OSError as error:
-        raise UsageError(f"{place} can't be written: {error.strerror}", hint="check the folder") from error
-    except (Exception, SystemExit) as error:
-        sentence = one_line(f"the extension {form} failed: {type(error).__name__}: {error}", 300)
-        raise Refused(sentence, hint=f"{ANEW}, or choose another format") from error
 
 
 class _Updating(NamedTuple):
