@@ -9,7 +9,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
 PACKAGES = ("autoresearch", "daemon/autoresearch_daemon", "cli/autoresearch_cli")
-PACKAGES += ("extensions/autoresearch_exports", "extensions/autoresearch_notices")
+PACKAGES += ("extensions/autoresearch_attestor", "extensions/autoresearch_exports", "extensions/autoresearch_notices")
 VAGUE = {"found", "asked", "said", "told", "known", "here", "kept", "heard", "shown"}
 VAGUE |= {"given", "wanted", "one", "there", "away"}
 # Names of two classes, and why. Add none.

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 import structlog
+from autoresearch_notices.mailer import MaybeSent, NoSuchMailbox, NotSent, mail_server
 
 from autoresearch.ask.acts.attestor import AttestorExtension, AttestorNode
 from autoresearch.ask.acts.notebook import own_devices
 from autoresearch.ask.people.participants import AttestorAct, AttestorAnswer
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
-from autoresearch.log.local import ALLOWED, ATTESTED, MAILED, REFUSED, WITHDRAWN, Act, MailLedger
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.record.kinds import Attestation
 from autoresearch.record.record import Network
@@ -42,8 +42,13 @@ from autoresearch.trust.attestation import (
     encode_message,
     write_code,
 )
-from autoresearch.trust.attestor import (
-    CODE_MS,
+from autoresearch.trust.attestor import CODE_MS
+from autoresearch.trust.identity import Device
+from autoresearch.trust.mailbox import DISPOSABLE, deliverable, domain_tag, mail_tag, mailbox
+from autoresearch.trust.roster import BIG_DOMAIN
+from autoresearch.words import ATTEST_SENTENCES, AttestReason
+from autoresearch_attestor.ledger import ALLOWED, ATTESTED, MAILED, REFUSED, WITHDRAWN, Act, MailLedger
+from autoresearch_attestor.rules import (
     Caps,
     Pending,
     answer_reason,
@@ -54,11 +59,6 @@ from autoresearch.trust.attestor import (
     request_reason,
     sender_reason,
 )
-from autoresearch.trust.identity import Device
-from autoresearch.trust.mailbox import DISPOSABLE, deliverable, domain_tag, mail_tag, mailbox
-from autoresearch.trust.mailer import MaybeSent, NoSuchMailbox, NotSent, mail_server
-from autoresearch.trust.roster import BIG_DOMAIN
-from autoresearch.words import ATTEST_SENTENCES, AttestReason
 
 # Requests in hand at a time; each takes a third of a second and 64 MiB for its tags, one after the other.
 REQUESTS_MAX = 8
