@@ -9,10 +9,17 @@ from importlib.metadata import entry_points
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.text import one_line
 
-DATASETS, EXECUTORS = "autoresearch.datasets", "autoresearch.executors"
-EXPORTS, NOTICES = "autoresearch.exports", "autoresearch.notices"
-GROUPS = (DATASETS, EXECUTORS, EXPORTS, NOTICES)
+ATTESTORS = "autoresearch.attestors"
+DATASETS = "autoresearch.datasets"
+EXECUTORS = "autoresearch.executors"
+EXPORTS = "autoresearch.exports"
+NOTICES = "autoresearch.notices"
+GROUPS = (DATASETS, EXECUTORS, EXPORTS, NOTICES, ATTESTORS)
 ANEW = "install its package anew"
+
+
+class BrokenExtension(Refused):
+    """The code of an extension can't be loaded, or raised something else than an error for people."""
 
 
 def extension_names(group: str) -> list[str]:
@@ -25,7 +32,7 @@ def load_extension(group: str, name: str) -> object:
 
     Raises:
         NotFound: no package registers it.
-        AutoresearchError: it can't be imported; with its own sentence, where it raises one (a package is missing).
+        BrokenExtension: it can't be imported; an error with its own sentence where it raises one (a package is missing).
     """
     point = next((point for point in entry_points(group=group) if point.name == name), None)
     if point is None:
@@ -38,17 +45,17 @@ def load_extension(group: str, name: str) -> object:
     except (Exception, SystemExit) as error:
         package = f" of {point.dist.name} {point.dist.version}" if point.dist else ""
         sentence = f"the extension {name}{package} ({point.value}) can't be loaded: {type(error).__name__}: {error}"
-        raise Refused(one_line(sentence, 300), hint=f"{ANEW}, or remove it") from error
+        raise BrokenExtension(one_line(sentence, 300), hint=f"{ANEW}, or remove it") from error
     return loaded
 
 
 @contextmanager
 def guard_extension(name: str) -> Iterator[None]:
-    """What an extension does: an error by mistake is raised as Refused with its name, this program's own as it is."""
+    """Name the extension in what its code raises, which may be anything: then it raises BrokenExtension."""
     try:
         yield
     except AutoresearchError:
         raise
     except (Exception, SystemExit) as error:
-        sentence = one_line(f"the extension {name} failed: {type(error).__name__}: {error}", 300)
-        raise Refused(sentence, hint=f"{ANEW}, or choose another") from error
+        sentence = f"the extension {name} failed: {type(error).__name__}: {error}"
+        raise BrokenExtension(one_line(sentence, 300), hint=f"{ANEW}, or do without it") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autoresearch.errors import Refused
 from autoresearch.settings import Settings
 from autoresearch.text import one_line
 
@@ -42,7 +43,7 @@ class Taken:
     pause_seconds: float = 0.0
 
 
-class NotTaken(Exception):
+class NotTaken(Refused):
     """The other side takes no notice now; the text says why, without a secret."""
 
 

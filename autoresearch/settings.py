@@ -15,6 +15,7 @@ from autoresearch.hours import parse_hours
 from autoresearch.text import did_you_mean, read_toml
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
+MAIL_PASSWORD_VARIABLE = "AUTORESEARCH_MAIL_PASSWORD"  # noqa: S105 - its name, not the password
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -219,6 +220,7 @@ class Attestor(Section, frozen=True, kw_only=True):
     """Whether this node attests others' mailboxes, and how many mails it sends for that."""
 
     enabled: Annotated[bool, Meta(description="attest others' mailboxes, with the account of `mail`")] = False
+    extension: Annotated[str, Meta(description="what attests: mail, or a name that another package registers")] = "mail"
     mails_per_address: Annotated[int, Meta(ge=1, description="mails a day to one mailbox")] = 3
     mails_per_domain: Annotated[int, Meta(ge=1, description="mails a day to one domain, large providers aside")] = 20
     mails_per_peer: Annotated[int, Meta(ge=1, description="mails a day for one node or participant")] = 10

@@ -9,7 +9,9 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
 PACKAGES = ("autoresearch", "daemon/autoresearch_daemon", "cli/autoresearch_cli")
-PACKAGES += tuple(f"extensions/autoresearch_{name}" for name in ("datasets", "executors", "exports", "notices"))
+PACKAGES += tuple(
+    f"extensions/autoresearch_{name}" for name in ("attestor", "datasets", "executors", "exports", "notices")
+)
 VAGUE = {"found", "asked", "said", "told", "known", "here", "kept", "heard", "shown"}
 VAGUE |= {"given", "wanted", "one", "there", "away"}
 # Names of two classes, and why. Add none.

@@ -14,9 +14,8 @@ from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.paths import NETWORK_VARIABLE, Paths
 from autoresearch.run.sandbox.cards import named_devices
-from autoresearch.settings import Api, Settings, load_settings
+from autoresearch.settings import MAIL_PASSWORD_VARIABLE, Api, Settings, load_settings
 from autoresearch.text import sanitised
-from autoresearch.trust.mailer import PASSWORD_VARIABLE
 from autoresearch.version import __version__
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve
@@ -93,7 +92,7 @@ async def run(
     """One life of the daemon; whether it was asked to begin another one."""
     node = Node(paths, settings, devices)
     answering = ApiHandlers(node)
-    os.environ.pop(PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
+    os.environ.pop(MAIL_PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
     manager = ServiceManager(os.environ)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(node.note_loop_error)

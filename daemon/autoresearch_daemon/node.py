@@ -87,7 +87,7 @@ class Node:
             self.take(inputs.RunAsked(assignment))
         await parts.owner.look()
         watches = (parts.owner, parts.notices, parts.judging, parts.keeper, parts.verifying, assignments.executor_runs)
-        keepers = (self._tick(), *(watch.keep() for watch in watches))
+        keepers = (self._tick(), parts.attesting.keep(), *(watch.keep() for watch in watches))
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
     async def _test_sandbox(self) -> Level:

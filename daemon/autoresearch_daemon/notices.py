@@ -16,12 +16,12 @@ import structlog
 from autoresearch.ask.health import warning
 from autoresearch.ask.node import Check, Event
 from autoresearch.errors import AutoresearchError
-from autoresearch.extensions import NOTICES, load_extension
+from autoresearch.extensions import NOTICES, guard_extension, load_extension
 from autoresearch.link import backoff
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.notices import Notice, NotTaken, Taken
 from autoresearch.settings import Settings
-from autoresearch.text import counted, one_line
+from autoresearch.text import counted
 from autoresearch.words import CALLING_REASONS, RESTING, Part
 from autoresearch_daemon.events import Events, now_ms
 
@@ -52,25 +52,19 @@ def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
 
 
 def call_extension(name: str, notices: Sequence[Notice], address: str, *others: object) -> Taken:
-    """Have the extension ``name`` send notices; without any it is only loaded. Raises NotTaken, whatever it raises."""
-    try:
-        send = load_extension(NOTICES, name)
-        if not callable(send):
-            raise NotTaken(f"the extension {name} is no function")
+    """Have the extension ``name`` send notices; without any it is only loaded. Raises AutoresearchError alone."""
+    send = load_extension(NOTICES, name)
+    if not callable(send):
+        raise NotTaken(f"the extension {name} is no function")
+    with guard_extension(name):
         taken = send(notices, address, *others) if notices else Taken(0)
-    except NotTaken:
-        raise
-    except AutoresearchError as error:
-        raise NotTaken(str(error)) from error
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
-        raise NotTaken(one_line(f"the extension {name} failed: {type(error).__name__}: {error}", 300)) from error
     if not isinstance(taken, Taken) or not 0 <= taken.count <= len(notices):
         raise NotTaken(f"the extension {name} does not say how many it took")
     return taken
 
 
 class Way:
-    """One way out, with what waits for it. ``send`` hands over the first of these, or all, and raises NotTaken."""
+    """One way, with what waits for it. ``send`` hands over the first of these, or all, or raises AutoresearchError."""
 
     def __init__(self, send: Callable[[Sequence[Notice]], Taken]) -> None:
         self._send = send
@@ -92,7 +86,7 @@ class Way:
     async def keep(self) -> None:
         """Hand over each notice, until cancelled."""
         failures = 0
-        with suppress(NotTaken):
+        with suppress(AutoresearchError):
             await self._sent([])
         while True:
             self._news.clear()
@@ -104,7 +98,7 @@ class Way:
             batch = list(self._waiting)
             try:
                 taken = await self._sent(batch)
-            except NotTaken:
+            except AutoresearchError:
                 self._due = monotonic() + backoff(failures, AGAIN_SECONDS, AGAIN_SECONDS_MAX)
                 failures += 1
                 continue
@@ -121,7 +115,7 @@ class Way:
             self.problem = f"it has not returned for {SILENT_SECONDS:g} s"
         try:
             taken = await call
-        except NotTaken as error:
+        except AutoresearchError as error:
             count = counted(len(batch), "notice")
             waits = f"; {count} {'waits' if len(batch) == 1 else 'wait'}, and will be sent again" if batch else ""
             self.problem = f"{error}{waits}"

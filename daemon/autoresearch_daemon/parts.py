@@ -15,7 +15,6 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.record.record import Record
 from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.settings import Settings
-from autoresearch.trust.mailer import mail_server
 from autoresearch.words import NetworkState, Part, network_reason
 from autoresearch_daemon.core import Core
 from autoresearch_daemon.events import now_ms
@@ -56,8 +55,7 @@ class NodeParts(Core):
             quota_bytes=settings.storage.blobs_mib << 20,
             minimum_free_bytes=settings.storage.minimum_free_mib << 20,
         )
-        server = mail_server(settings.mail, os.environ)
-        self.attesting = AttestationService(notebook, self.local, paths, settings.attestor, server, now_ms=now_ms)
+        self.attesting = AttestationService(notebook, self.local, paths, settings, dict(os.environ), now_ms=now_ms)
         self.own_services = OwnServices(notebook, paths)
         self.sync: RecordSync | None = None
         if settings.network.enabled:

@@ -14,7 +14,7 @@ import structlog
 from autoresearch.notices import Notice, NotTaken, Taken, heading
 from autoresearch.settings import Settings
 from autoresearch.text import clock, one_line
-from autoresearch.trust.mailer import MaybeSent, NoSuchMailbox, NotSent, mail_server
+from autoresearch_notices.mailer import MaybeSent, NoSuchMailbox, NotSent, mail_server
 
 MAIL_SECONDS = 3600.0
 logger = structlog.get_logger()

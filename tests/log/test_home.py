@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 
 import pytest
+from autoresearch_attestor.ledger import MailLedger
 
 from autoresearch.errors import Refused
 from autoresearch.log.blobs import BlobStore
@@ -15,7 +16,6 @@ from autoresearch.log.derive.driver import settle
 from autoresearch.log.local import (
     Choice,
     LocalFile,
-    MailLedger,
     ModelCost,
     ModelLedger,
     bring_home,

@@ -1,1 +1,1 @@
-"""Attestation by mail as it happens: asking, mailing, what an attestor did."""
+"""Attestation as it happens: asking for it, and the extension by which this node attests."""

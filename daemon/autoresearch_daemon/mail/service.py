@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
+from autoresearch.ask.acts.attestor import AttestorExtension, AttestorNode
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.health import warning
 from autoresearch.ask.node import Check
@@ -11,32 +13,28 @@ from autoresearch.ask.people.attestation import attest_answer
 from autoresearch.ask.people.participants import (
     AllowRequest,
     AttestAnswer,
-    AttestorAct,
     AttestorAnswer,
     AttestRequest,
     ConfirmRequest,
     WithdrawRequest,
 )
-from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.log.local import ALLOWED, ATTESTED, MAILED, REFUSED, WITHDRAWN, Act, MailLedger
+from autoresearch.errors import AutoresearchError, Refused
+from autoresearch.extensions import ANEW, ATTESTORS, BrokenExtension, guard_extension, load_extension
 from autoresearch.paths import Paths
 from autoresearch.record.record import DAY_MS
-from autoresearch.settings import Attestor as Settings
+from autoresearch.settings import Settings
 from autoresearch.trust.attestation import CodeAnswer
-from autoresearch.trust.attestor import DUE_MS, Caps
-from autoresearch.trust.mailer import MailServer, disposable_domains
+from autoresearch.trust.attestor import DUE_MS
 from autoresearch.words import Part
 from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.mail.attestor import MailAttestor
-from autoresearch_daemon.mail.participant import AttestorNetwork, Participant, sentence_of
-
-ACTS = 200
+from autoresearch_daemon.mail.participant import AttestorNetwork, Participant
 
 
 class AttestationService:
     """What this node does about mailboxes. ``connect`` gives it the network, without which nothing can be asked.
 
-    ``server`` is this node's mail account. Raises UsageError when the settings of an attestor are wrong.
+    Raises AutoresearchError when the settings of its attestor are wrong; one that can't be loaded is said by
+    ``conditions``.
     """
 
     def __init__(
@@ -45,52 +43,65 @@ class AttestationService:
         local: LocalState,
         paths: Paths,
         settings: Settings,
-        server: MailServer | None,
+        environment: Mapping[str, str],
         *,
         now_ms: Callable[[], int],
     ) -> None:
-        self._notebook = notebook
-        self._local = local
-        self._now_ms = now_ms
-        if settings.enabled and server is None:
-            raise UsageError(
-                "attestor.enabled is true, and there is no mail account",
-                hint="autoresearch node config set mail.host SERVER",
-            )
-        self._server = server if settings.enabled else None
-        self._ledger = MailLedger(paths.local) if self._server else None
-        self._disposable = disposable_domains(settings)
-        self._caps = Caps(
-            per_address=settings.mails_per_address,
-            per_domain=settings.mails_per_domain,
-            per_peer=settings.mails_per_peer,
-            per_day=settings.mails_per_day,
-        )
+        self._notebook, self._local, self._now_ms = notebook, local, now_ms
+        self._network: AttestorNetwork | None = None
         self._participant: Participant | None = None
-        self._attestor: MailAttestor | None = None
+        self._attestor: AttestorExtension | None = None
+        self._name, self._broken = settings.attestor.extension, ""
+        if not settings.attestor.enabled:
+            return
+        try:
+            make = load_extension(ATTESTORS, self._name)
+        except AutoresearchError as error:
+            self._broken = error.with_hint
+            return
+        try:
+            with guard_extension(self._name):
+                node = AttestorNode(notebook, paths, settings, environment, self._peer, now_ms)
+                made = make(node) if callable(make) else None
+            if not isinstance(made, AttestorExtension):
+                raise BrokenExtension(f"the extension {self._name} makes no attestor", hint=ANEW)
+        except BrokenExtension as error:
+            self._broken = error.with_hint
+            return
+        self._attestor = made
 
     def connect(self, line: AttestorNetwork) -> None:
         """The network is there."""
+        self._network = line
         self._participant = Participant(self._notebook, self._local, line, now_ms=self._now_ms)
-        if self._server and self._ledger:
-            self._attestor = MailAttestor(
-                self._notebook,
-                self._ledger,
-                self._server,
-                caps=self._caps,
-                disposable=self._disposable,
-                peer=line.me,
-                now_ms=self._now_ms,
-            )
+
+    async def keep(self) -> None:
+        """Do what the attestor does besides, until cancelled."""
+        if self._attestor is None:
+            return
+        try:
+            with guard_extension(self._name):
+                await self._attestor.keep()
+        except AutoresearchError as error:
+            self._broken = error.with_hint
 
     def close(self) -> None:
-        """Close the ledger."""
-        if self._ledger:
-            self._ledger.close()
+        """Close what the attestor has open."""
+        if self._attestor:
+            with suppress(AutoresearchError), guard_extension(self._name):
+                self._attestor.close()
 
     async def reply(self, peer: str, data: bytes) -> bytes | None:
         """What a peer gets that asks this node as an attestor; nothing when it is none."""
-        return await self._attestor.answer(peer, data) if self._attestor else None
+        if self._attestor is None:
+            return None
+        try:
+            with guard_extension(self._name):
+                reply = await self._attestor.answer(peer, data)
+        except AutoresearchError as error:
+            self._broken = error.with_hint
+            return None
+        return reply if isinstance(reply, bytes) else None
 
     async def ask(self, request: AttestRequest) -> AttestAnswer:
         """Have attestors write to an address. Raises UsageError, Refused, NotFound."""
@@ -109,80 +120,55 @@ class AttestationService:
 
     def conditions(self) -> list[Check]:
         """What a person must know."""
-        if self._server and not self._participant:
+        if self._broken:
+            return [warning(Part.ATTESTOR, self._broken)]
+        if self._attestor and not self._participant:
             text = "nobody can ask this attestor: the network is off → autoresearch network join …, then up"
             return [warning(Part.ATTESTOR, text)]
-        if self._attestor and self._attestor.trouble:
-            text = f"the attestor's last mail was not sent: {self._attestor.trouble} → autoresearch node config show"
+        if self._attestor and self._attestor.problem:
+            text = f"{self._attestor.problem} → autoresearch node config show"
             return [warning(Part.ATTESTOR, text)]
         standing, now_ms = self.standing(), self._now_ms()
         if 0 < standing.until_ms < now_ms + DUE_MS:
             days = (standing.until_ms - now_ms) // DAY_MS
             text = f"this participant's mailbox was shown long ago: it counts for {days} days more"
             return [warning(Part.MAILBOX, f"{text} → autoresearch node id attest ADDRESS")]
-        if not standing.attested and not self._server and standing.attestors >= standing.needed:
+        if not standing.attested and not self._attestor and standing.attestors >= standing.needed:
             text = "nobody has attested this participant: its runs are shown apart"
             return [warning(Part.MAILBOX, f"{text} → autoresearch node id attest ADDRESS")]
         return []
 
     def log(self) -> AttestorAnswer:
         """What this attestor did. Raises Refused when it is none."""
-        ledger = self._own_ledger()
-        counts, root = ledger.counts(), self._notebook.identity.root.public
-        return AttestorAnswer(
-            attestor=root.hex(),
-            trusted=root in self._notebook.log.trust.attestors,
-            mailed=counts.get(MAILED, 0),
-            attested=counts.get(ATTESTED, 0),
-            refused=counts.get(REFUSED, 0),
-            acts=[
-                AttestorAct(
-                    time_ms=act.time_ms,
-                    what=act.what,
-                    why=act.why,
-                    reason=sentence_of(act.why) if act.why else "",
-                    participant=act.root.hex(),
-                    peer=act.peer,
-                    tag=act.tag.hex(),
-                    domain=act.domain,
-                )
-                for act in ledger.acts(ACTS)
-            ],
-        )
+        attestor = self._own()
+        with guard_extension(self._name):
+            return attestor.log()
 
     def withdraw(self, request: WithdrawRequest) -> AttestorAnswer:
-        """Take back what this attestor said of a participant, and attest its mailbox no more.
+        """Take back what this attestor said of a participant, and attest it no more.
 
         Raises Refused when it is none, NotFound.
         """
-        ledger, now_ms, subject = self._own_ledger(), self._now_ms(), bytes.fromhex(request.participant)
-        attestations = self._notebook.withdraw_attestations(subject, now_ms, reason=request.reason)
-        if not attestations:
-            raise NotFound(
-                "this attestor has said nothing of that participant", hint="autoresearch network attestor log"
-            )
-        for tag, domain in dict.fromkeys((attestation.tag, attestation.domain) for attestation in attestations):
-            ledger.bar(subject, tag)
-            ledger.add(Act(now_ms, WITHDRAWN, "", subject, "", tag, domain))
+        attestor = self._own()
+        with guard_extension(self._name):
+            attestor.withdraw(bytes.fromhex(request.participant), request.reason)
         return self.log()
 
     def allow(self, request: AllowRequest) -> AttestorAnswer:
-        """Attest a participant's mailbox again. Raises Refused when it is none, NotFound."""
-        ledger, subject = self._own_ledger(), bytes.fromhex(request.participant)
-        tags = ledger.allow(subject)
-        if not tags:
-            raise NotFound(
-                "this attestor has taken back nothing of that participant, or allowed it again already",
-                hint="autoresearch network attestor log",
-            )
-        for tag in tags:
-            ledger.add(Act(self._now_ms(), ALLOWED, "", subject, "", tag, ""))
+        """Attest a participant again. Raises Refused when it is none, NotFound."""
+        attestor = self._own()
+        with guard_extension(self._name):
+            attestor.allow(bytes.fromhex(request.participant))
         return self.log()
 
-    def _own_ledger(self) -> MailLedger:
-        if self._ledger is None:
-            raise Refused("this node is no attestor", hint="autoresearch node config set attestor.enabled true")
-        return self._ledger
+    def _own(self) -> AttestorExtension:
+        if self._attestor is None:
+            why = f": {self._broken}" if self._broken else ""
+            raise Refused(f"this node is no attestor{why}", hint="autoresearch node config set attestor.enabled true")
+        return self._attestor
+
+    def _peer(self) -> str:
+        return self._network.me() if self._network else ""
 
     def _there(self) -> Participant:
         if self._participant is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from autoresearch_attestor.rules import Pending
+
 from autoresearch.trust.attestation import CodeAnswer, Parties, Request, answer_statement, request_statement
-from autoresearch.trust.attestor import Pending
 from autoresearch.trust.identity import Device, DeviceState
 from autoresearch.trust.keys import KeyPair
 from tests.record.making import NETWORK, NOW_MS, key

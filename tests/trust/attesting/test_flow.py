@@ -6,13 +6,14 @@ import asyncio
 import stat
 
 import pytest
+from autoresearch_attestor.rules import TRIES
 from msgspec.structs import replace
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.record.record import DAY_MS, Network, Refusal, admit
 from autoresearch.trust.attestation import Attested, No, decode_reply, encode_message, find_codes, write_code
-from autoresearch.trust.attestor import TRIES, attestors_in_order
+from autoresearch.trust.attestor import attestors_in_order
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.mailbox import domain_tag, mail_tag, mailbox
 from tests.trust.attesting.postoffice import PASSWORD
@@ -150,7 +151,7 @@ async def test_an_attestor_that_names_a_year_to_come_is_not_waited_for_until_the
     place: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = place.houses["ada"]
-    monkeypatch.setattr("autoresearch_daemon.mail.attestor.CODE_MS", 2**52)
+    monkeypatch.setattr("autoresearch_attestor.mail.CODE_MS", 2**52)
     await ada.ask(ADDRESS)
     assert len(ada.awaited()) == 2
     place.clock.ms += 61 * MINUTE_MS

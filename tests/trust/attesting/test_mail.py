@@ -7,8 +7,9 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 
+from autoresearch_attestor.rules import code_mail
+
 from autoresearch.trust.attestation import find_codes, write_code
-from autoresearch.trust.attestor import code_mail
 from tests.trust.attesting.making import ATTESTOR, PARTIES, ROOT, TOKEN1, TOKEN2
 
 CODE = write_code(TOKEN1, TOKEN2, ATTESTOR.public)

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from autoresearch.record.record import DAY_MS
-from autoresearch.trust.attestation import CodeAnswer, Parties, attestor_statement, holds
-from autoresearch.trust.attestor import (
+from autoresearch_attestor.rules import (
     ATTESTATION_MS,
     TRIES,
     Caps,
     Mailed,
     answer_reason,
     attestation,
-    attestors_in_order,
     cap_reason,
     request_reason,
     sender_reason,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.record.record import DAY_MS
+from autoresearch.trust.attestation import CodeAnswer, Parties, attestor_statement, holds
+from autoresearch.trust.attestor import attestors_in_order
 from autoresearch.trust.identity import Device, DeviceState
 from autoresearch.words import ATTEST_SENTENCES, AttestReason
 from tests.record.making import NETWORK, NOW_MS, key

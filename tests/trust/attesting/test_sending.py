@@ -8,7 +8,7 @@ import pytest
 
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.record.record import DAY_MS
-from autoresearch.trust.mailer import PASSWORD_VARIABLE
+from autoresearch.settings import MAIL_PASSWORD_VARIABLE
 from tests.trust.attesting.postoffice import PASSWORD, PostOffice, post_office
 from tests.trust.attesting.town import ADDRESS, MINUTE_MS, Town, texts, town
 
@@ -115,7 +115,7 @@ def test_a_password_that_others_can_read_is_refused(tmp_path: Path, office: Post
 async def test_the_password_may_come_from_the_environment(
     tmp_path: Path, office: PostOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(PASSWORD_VARIABLE, PASSWORD)
+    monkeypatch.setenv(MAIL_PASSWORD_VARIABLE, PASSWORD)
     with town(tmp_path, office, password_file="") as place:
         assert len((await place.houses["ada"].ask(ADDRESS)).awaited) == 2
-        assert PASSWORD not in repr(place.houses["attestor-0"].attestation_service._server)
+        assert PASSWORD not in repr(place.houses["attestor-0"].attestation_service._attestor._server)

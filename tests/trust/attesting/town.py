@@ -21,7 +21,6 @@ from autoresearch.record.record import Network, Record
 from autoresearch.settings import load_settings
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.mailer import mail_server
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Roster, Trust
@@ -63,12 +62,7 @@ class House:
         self.local = LocalState(self.paths.local)
         settings = load_settings(self.paths.settings, self._settings)[0]
         self.attestation_service = AttestationService(
-            self.notebook,
-            self.local,
-            self.paths,
-            settings.attestor,
-            mail_server(settings.mail, os.environ),
-            now_ms=self._town.clock,
+            self.notebook, self.local, self.paths, settings, os.environ, now_ms=self._town.clock
         )
         self.attestation_service.connect(self)
 

@@ -17,12 +17,11 @@ from pathlib import Path
 import structlog
 
 from autoresearch.errors import NotFound, Refused, UsageError, install_command
-from autoresearch.settings import Attestor, Mail
+from autoresearch.settings import MAIL_PASSWORD_VARIABLE, Mail
 from autoresearch.trust.keys import read_secret
 from autoresearch.trust.mailbox import mailbox
 
-PASSWORD_VARIABLE = "AUTORESEARCH_MAIL_PASSWORD"  # noqa: S105 - its name, not the password
-PASSWORD_HINT = f"autoresearch node config set mail.password_file FILE, or set {PASSWORD_VARIABLE}"
+PASSWORD_HINT = f"autoresearch node config set mail.password_file FILE, or set {MAIL_PASSWORD_VARIABLE}"
 SEND_SECONDS = 40.0
 # For one step, so that a server that is not there differs from one that falls silent with the mail in its hands.
 STEP_SECONDS = 30.0
@@ -110,7 +109,7 @@ def mail_server(settings: Mail, environment: Mapping[str, str]) -> MailServer | 
     except UsageError as error:
         hint = "autoresearch node config set mail.from_address ADDRESS"
         raise UsageError("mail.from_address is no mail address", hint=hint) from error
-    password = environment.get(PASSWORD_VARIABLE, "")
+    password = environment.get(MAIL_PASSWORD_VARIABLE, "")
     if not password and settings.password_file:
         try:
             password = read_secret(Path(settings.password_file).expanduser())
@@ -139,14 +138,3 @@ def mail_server(settings: Mail, environment: Mapping[str, str]) -> MailServer | 
         sender=settings.from_address.strip(),
         ca_file=str(Path(settings.ca_file).expanduser()) if settings.ca_file else "",
     )
-
-
-def disposable_domains(settings: Attestor) -> frozenset[str]:
-    """The domains that the attestor's owner calls throw-away. Raises UsageError when the file can't be read."""
-    named = settings.disposable.split(",")
-    if settings.disposable_file:
-        try:
-            named += Path(settings.disposable_file).expanduser().read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"attestor.disposable_file: {settings.disposable_file} can't be read") from error
-    return frozenset(name.strip().lower() for name in named if name.strip() and not name.startswith("#"))

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import make_msgid
+from pathlib import Path
 
+import msgspec
 import structlog
+from autoresearch_notices.mailer import MaybeSent, NoSuchMailbox, NotSent, mail_server
 
-from autoresearch.ask.acts.notebook import Notebook, own_devices
-from autoresearch.errors import AutoresearchError, Refused, UsageError
-from autoresearch.log.local import ATTESTED, MAILED, REFUSED, Act, MailLedger
+from autoresearch.ask.acts.attestor import AttestorExtension, AttestorNode
+from autoresearch.ask.acts.notebook import own_devices
+from autoresearch.ask.people.participants import AttestorAct, AttestorAnswer
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log.standing.cache import roster_of
+from autoresearch.record.kinds import Attestation
 from autoresearch.record.record import Network
+from autoresearch.settings import Attestor as Settings
 from autoresearch.trust.attestation import (
     TOKEN1_BYTES,
     TOKEN2_BYTES,
@@ -37,8 +42,13 @@ from autoresearch.trust.attestation import (
     encode_message,
     write_code,
 )
-from autoresearch.trust.attestor import (
-    CODE_MS,
+from autoresearch.trust.attestor import CODE_MS
+from autoresearch.trust.identity import Device
+from autoresearch.trust.mailbox import DISPOSABLE, deliverable, domain_tag, mail_tag, mailbox
+from autoresearch.trust.roster import BIG_DOMAIN
+from autoresearch.words import ATTEST_SENTENCES, AttestReason
+from autoresearch_attestor.ledger import ALLOWED, ATTESTED, MAILED, REFUSED, WITHDRAWN, Act, MailLedger
+from autoresearch_attestor.rules import (
     Caps,
     Pending,
     answer_reason,
@@ -49,43 +59,86 @@ from autoresearch.trust.attestor import (
     request_reason,
     sender_reason,
 )
-from autoresearch.trust.identity import Device
-from autoresearch.trust.mailbox import DISPOSABLE, deliverable, domain_tag, mail_tag, mailbox
-from autoresearch.trust.mailer import MailServer, MaybeSent, NoSuchMailbox, NotSent
-from autoresearch.trust.roster import BIG_DOMAIN
-from autoresearch.words import AttestReason
 
 # Requests in hand at a time; each takes a third of a second and 64 MiB for its tags, one after the other.
 REQUESTS_MAX = 8
+# So many acts are listed.
+ACTS = 200
 
 logger = structlog.get_logger()
 
 
-class MailAttestor:
-    """One attestor. ``peer()`` is this host's peer id; ``disposable`` are domains to refuse besides the known ones."""
+class MailAttestor(AttestorExtension):
+    """Attests mailboxes. Raises AutoresearchError when the settings of account or attestor are wrong."""
 
-    def __init__(
-        self,
-        notebook: Notebook,
-        ledger: MailLedger,
-        server: MailServer,
-        *,
-        caps: Caps,
-        disposable: frozenset[str],
-        peer: Callable[[], str],
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._notebook = notebook
-        self._ledger = ledger
+    def __init__(self, node: AttestorNode) -> None:
+        super().__init__(node)
+        settings = node.settings.attestor
+        server = mail_server(node.settings.mail, node.environment)
+        if server is None:
+            raise UsageError(
+                "attestor.enabled is true, and there is no mail account",
+                hint="autoresearch node config set mail.host SERVER",
+            )
+        self._notebook, self._peer, self._now_ms = node.notebook, node.peer, node.now_ms
         self._server = server
-        self._caps = caps
-        self._disposable = DISPOSABLE | disposable
-        self._peer = peer
-        self._now_ms = now_ms
+        self._caps = Caps(
+            per_address=settings.mails_per_address,
+            per_domain=settings.mails_per_domain,
+            per_peer=settings.mails_per_peer,
+            per_day=settings.mails_per_day,
+        )
+        self._disposable = DISPOSABLE | disposable_domains(settings)
         self._hashing = asyncio.Lock()
         self._in_hand = 0
-        # Why the last mail was not sent; empty when it was.
-        self.trouble = ""
+        self._ledger = MailLedger(node.paths.local)
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self._ledger.close()
+
+    def log(self) -> AttestorAnswer:
+        """What it did, the newest first."""
+        counts = self._ledger.counts()
+        acts = [
+            AttestorAct(
+                time_ms=act.time_ms,
+                what=act.what,
+                why=act.why,
+                reason=ATTEST_SENTENCES[AttestReason(act.why)] if act.why else "",
+                participant=act.root.hex(),
+                peer=act.peer,
+                tag=act.tag.hex(),
+                domain=act.domain,
+            )
+            for act in self._ledger.acts(ACTS)
+        ]
+        return msgspec.structs.replace(
+            super().log(),
+            mailed=counts.get(MAILED, 0),
+            attested=counts.get(ATTESTED, 0),
+            refused=counts.get(REFUSED, 0),
+            acts=acts,
+        )
+
+    def withdraw(self, participant: bytes, reason: str) -> list[Attestation]:
+        """Take back what it said of a participant, and attest its mailboxes no more. Raises NotFound."""
+        attestations = super().withdraw(participant, reason)
+        for tag, domain in dict.fromkeys((body.tag, body.domain) for body in attestations):
+            self._ledger.bar(participant, tag)
+            self._ledger.add(Act(self._now_ms(), WITHDRAWN, "", participant, "", tag, domain))
+        return attestations
+
+    def allow(self, participant: bytes) -> None:
+        """Attest a participant's mailboxes again. Raises NotFound."""
+        tags = self._ledger.allow(participant)
+        if not tags:
+            raise NotFound(
+                "this attestor has taken back nothing of that participant, or allowed it again already",
+                hint="autoresearch network attestor log",
+            )
+        for tag in tags:
+            self._ledger.add(Act(self._now_ms(), ALLOWED, "", participant, "", tag, ""))
 
     async def answer(self, peer: str, data: bytes) -> bytes:
         """The reply to what a peer asks."""
@@ -164,11 +217,11 @@ class MailAttestor:
             # The mail counts: nobody finds out by asking which mailboxes there are.
             raise _No(AttestReason.NO_SUCH_MAILBOX, tag, domain) from None
         except NotSent as error:
-            self.trouble = str(error)
+            self.problem = f"the attestor's last mail was not sent: {error}"
             if not isinstance(error, MaybeSent):  # which counts: otherwise a slow server floods a mailbox
                 self._ledger.take_back(number)
             raise _No(AttestReason.NOT_SENT, tag, domain) from None
-        self.trouble = ""
+        self.problem = ""
         pending = Pending(
             token=token2,
             statement=answer_statement(parties, token1, token2),
@@ -245,3 +298,14 @@ def refuse(why: AttestReason | None, tag: bytes = b"", domain: str = "") -> None
     """End the request if there is a reason."""
     if why is not None:
         raise _No(why, tag, domain)
+
+
+def disposable_domains(settings: Settings) -> frozenset[str]:
+    """The domains that the attestor's owner calls throw-away. Raises UsageError when the file can't be read."""
+    named = settings.disposable.split(",")
+    if settings.disposable_file:
+        try:
+            named += Path(settings.disposable_file).expanduser().read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"attestor.disposable_file: {settings.disposable_file} can't be read") from error
+    return frozenset(name.strip().lower() for name in named if name.strip() and not name.startswith("#"))

@@ -1,0 +1,1 @@
+"""Attestors of mailboxes: an extension, found by its entry point."""
