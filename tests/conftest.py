@@ -16,6 +16,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 from autoresearch.run.sandbox import probes
+from tests.empty_logs import copy_empty_logs
 from tests.walls import attacked_once
 
 # Few examples, the same each time: a change is judged by what it changes. `make hunt` looks for others, many of them.
@@ -187,6 +188,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def _walls() -> None:
     """What asks in this process how good the sandbox is gets the answer of one attack."""
     probes.probe_sandbox = attacked_once
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _empty_logs() -> None:
+    """New logs are copies of an empty one."""
+    copy_empty_logs()
 
 
 Once = Callable[[str, Callable[[Path], None]], Path]
