@@ -32,7 +32,7 @@ def load_extension(group: str, name: str) -> object:
 
     Raises:
         NotFound: no package registers it.
-        BrokenExtension: it can't be imported; an error with its own sentence where it raises one (a package is missing).
+        BrokenExtension: it can't be imported. An extension that says itself what it lacks raises its own error.
     """
     point = next((point for point in entry_points(group=group) if point.name == name), None)
     if point is None:

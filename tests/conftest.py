@@ -16,6 +16,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 from autoresearch.run.sandbox import probes
+from tests.empty_logs import copy_empty_logs
 from tests.walls import attacked_once
 
 # Few examples, the same each time: a change is judged by what it changes. `make hunt` looks for others, many of them.
@@ -44,20 +45,34 @@ if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
 
 # The files with the tests that take longest, these first: what begins last is not what everybody waits for.
 LONGEST_FIRST = (
-    "cli/test_demo_cluster.py",
-    "docs/test_tutorial.py",
     "hostile/test_training_while_asked.py",
+    "run/cards/test_measuring.py",
     "hostile/test_good_at_home_alone.py",
-    "run/refereeing/test_contamination.py",
-    "daemon/test_proving.py",
+    "docs/test_tutorial.py",
+    "daemon/test_orders.py",
+    "run/slurm/test_slurm.py",
+    "run/sandbox/test_shipped_task.py",
     "run/refereeing/test_budget_and_worlds.py",
-    "daemon/net/test_project_runs.py",
+    "run/refereeing/test_contamination.py",
+    "project/test_dqn.py",
+    "sim/test_whole_nodes.py",
+    "sim/test_duplicates.py",
+    "run/ssh/test_ssh.py",
+    "daemon/test_minds.py",
+    "daemon/test_checking.py",
+    "daemon/test_proving.py",
     "daemon/net/test_chaos.py",
+    "services/test_requests.py",
+    "hostile/test_exchange.py",
+    "hostile/test_ends.py",
+    "propose/test_catalogue.py",
+    "cli/test_demo_cluster.py",
+    "daemon/net/test_project_runs.py",
+    "daemon/net/test_own_machines.py",
     "daemon/net/test_cheaters.py",
     "daemon/net/test_verification.py",
     "daemon/net/test_attesting.py",
     "daemon/net/test_first_evening.py",
-    "daemon/test_checking.py",
     "run/refereeing/test_referee.py",
     "daemon/net/test_daemons.py",
     "daemon/net/test_fetching.py",
@@ -187,6 +202,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def _walls() -> None:
     """What asks in this process how good the sandbox is gets the answer of one attack."""
     probes.probe_sandbox = attacked_once
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _empty_logs() -> None:
+    """New logs are copies of an empty one."""
+    copy_empty_logs()
 
 
 Once = Callable[[str, Callable[[Path], None]], Path]

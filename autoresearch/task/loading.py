@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import shlex
@@ -44,7 +45,13 @@ def shipped_task(name: str = "") -> Task:
 
     With a ``name`` another one, in a folder of that name there.
     """
-    return load_task(_shipped_folder() / name)
+    return _shipped(_shipped_folder() / name)
+
+
+@functools.cache
+def _shipped(folder: Path) -> Task:
+    """What comes with the program stays while it runs, and is read once."""
+    return load_task(folder)
 
 
 def _shipped_folder() -> Path:
@@ -75,7 +82,7 @@ def shipped_tasks() -> Iterator[Task]:
     first = shipped_task()
     yield first
     for manifest in sorted(first.folder.glob(f"*/{MANIFEST}")):
-        yield load_task(manifest.parent)
+        yield _shipped(manifest.parent)
 
 
 def folder_of_task(text: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_cli.main import app
+from typer import testing
 from typer.testing import CliRunner, Result
 
 from autoresearch.log.log import Log
@@ -23,6 +25,9 @@ from tests.cli.filling import Filled, fill
 from tests.log.standing.village import TRUST, Village
 from tests.record.making import NETWORK
 from tests.warm import run_command
+
+# The commands are built once, as in a process of their own, and not for each call.
+testing._get_command = functools.cache(testing._get_command)
 
 Cli = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]

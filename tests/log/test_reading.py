@@ -169,7 +169,7 @@ scalars = st.integers(-(2**63), 2**63 - 1) | finite | st.text(max_size=5) | st.b
     amount=st.integers() | finite | st.lists(st.integers(), max_size=1),
     time_ms=st.integers(NETWORK.start_ms, NOW_MS),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_hostile_values_break_nothing(tmp_path_factory, value, budget, replicate, genome, noise, amount, time_ms):
     definition = {"metric": {"direction": "minimize", "noise": noise}, "budget": {"amount": amount}}
     from autoresearch.errors import AutoresearchError

@@ -96,7 +96,7 @@ WRITTEN = st.lists(
 
 
 @given(WRITTEN, st.randoms(use_true_random=False), st.integers(1, 9))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_what_is_kept_is_a_function_of_the_set(made, order, batch):
     named = delegated(ROOT, DEVICE)
     with opened() as first, opened() as other:

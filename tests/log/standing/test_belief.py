@@ -186,7 +186,7 @@ runs = st.lists(st.tuples(values, st.booleans(), st.booleans()), min_size=1, max
 
 
 @given(runs, st.randoms(use_true_random=False), st.integers(1, 4), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_any_order_and_a_rebuild_give_the_same_states(steps, order, batch, has_baseline):
     task = task_body(definition(floor=0.0))
     records = [sealed(ME, task, kind="task", time_ms=NOW_MS)]
