@@ -8,7 +8,6 @@ from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from autoresearch.ask.people.voters import check_participant
@@ -98,9 +97,7 @@ class Notebook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -418,8 +415,7 @@ class Notebook:
         What was heard first counts, whatever time a record states. Of claims that cross each other that with the
         smallest id wins.
         """
-        claim = record.body
-        assert isinstance(claim, kinds.Claim)
+        claim = record.body_as(kinds.Claim)
         own = self._own_claims(claim, now_ms)
         crossed = bool(own) and now_ms - own[0].time < CROSSING_MS and record.id < own[0].id
         return crossed and self._binds(record.author, now_ms)
@@ -504,8 +500,7 @@ def check_name(name: str) -> None:
 
 def outcome(log: Log, record: Record) -> dict[str, object]:
     """What came of a run, as the data of an event: its task's name, and what its author reports."""
-    body = record.body
-    assert isinstance(body, kinds.Run), "only runs end"
+    body = record.body_as(kinds.Run)
     task, reported = log.tasks.find(body.task), body.value
     before = log.runs.values(body.task, [body.parent]).get(body.parent) if body.parent else None
     return {

@@ -92,8 +92,7 @@ class Rows:
         values: dict[bytes, float],
     ) -> answers.RunRow:
         record = records[run.id]
-        body, judgement = record.body, judged[run.id]
-        assert isinstance(body, Run)
+        body, judgement = record.body_as(Run), judged[run.id]
         above = records.get(body.parent) if body.parent else None
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
         text = self.teller.tell(described(body, record.time), described(parent) if parent else None)

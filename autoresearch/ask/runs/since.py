@@ -11,10 +11,10 @@ from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
 from autoresearch.log.tables.filters import Filter
+from autoresearch.record.record import DAY_MS
 from autoresearch.text import counted, duration, value
 from autoresearch.words import HypothesisState, RunMark
 
-DAY_MS = 24 * 3600 * 1000
 # Of so many hypotheses, the newest, it is asked what became of them.
 _HYPOTHESES = 200
 

@@ -177,8 +177,7 @@ def _first_publishers(log: Tables, files: set[bytes]) -> dict[bytes, bytes]:
     """By file, the device that first published it in a task. Unpublished files are left out."""
     publishers: dict[bytes, bytes] = {}
     for record in log.records.arrived("task"):
-        body = record.body
-        assert isinstance(body, TaskBody)
+        body = record.body_as(TaskBody)
         for blob in (body.baseline, *body.harness.values()):
             if blob.sha256 in files:
                 publishers.setdefault(blob.sha256, record.author)
@@ -261,8 +260,7 @@ def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], O
     A device has one for a stage and a round: its first by number. So no verifier can commit to two values and then
     choose which one to reveal.
     """
-    check = record.body
-    assert isinstance(check, Verification)
+    check = record.body_as(Verification)
     own = commitments.get((record.author, check.stage, check.round))
     linked = [own.by_id[link] for link in record.links if link in own.by_id] if own else []
     if own is None or not linked:

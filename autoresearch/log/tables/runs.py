@@ -76,10 +76,6 @@ class Runs:
         parts = ((query.format(marks(part)), [*part, task]) for part in in_parts(runs))
         return {run: value for text, part in parts for run, value in self._reader.read(text, part)}
 
-    def suspects(self) -> dict[bytes, int]:
-        """The devices with an unmerged fork, each with the number of the record after which it is in doubt."""
-        return dict(self._reader.rows("SELECT author, seq FROM suspect"))
-
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
         return [HistoryRow(*row) for row in self._reader.rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
@@ -281,6 +277,11 @@ class Tasks:
         rows = self._reader.rows(query, task)
         body = parse_stored(*rows[0]).body if rows else None
         return body.definition if isinstance(body, Task) else None
+
+    def stated(self, task: bytes, table: str, key: str) -> object:
+        """What the definition of a task has in a table; None where it has nothing there, or nobody published it."""
+        section = (self.definition(task) or {}).get(table)
+        return section.get(key) if isinstance(section, Mapping) else None
 
     def sizes(self, digest: bytes) -> list[TaskRow]:
         """The other sizes of a task by budget: the same program to begin with, the same number, names like ``gpt-m``.
