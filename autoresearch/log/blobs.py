@@ -68,7 +68,9 @@ class BlobStore:
         self._connection = open_database(index, make_index, read_only=read_only)
         if not read_only:
             if lost.exists():
-                self._enter_all()
+                # The index is new, or was lost: every file whose bytes are those of its name is entered.
+                for path in list(self._objects.glob("*/*")):
+                    self.put_file(path)
                 lost.unlink(missing_ok=True)
             self._sweep()
 
@@ -283,11 +285,6 @@ class BlobStore:
             # What this node made stays its own, even when it comes again from elsewhere.
             keep = "ON CONFLICT DO UPDATE SET fetched = min(fetched, excluded.fetched)"
             self._connection.execute(f"INSERT INTO blob VALUES(?, ?, ?, ?) {keep}", (sha256, size, manifest, fetched))
-
-    def _enter_all(self) -> None:
-        """Enter every file whose bytes are those of its name: the index is new, or was lost. None is thrown away."""
-        for path in list(self._objects.glob("*/*")):
-            self.put_file(path)
 
     def _sweep(self) -> None:
         """Delete what was written and never entered. Files of processes that still write are locked, and stay."""

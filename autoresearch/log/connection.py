@@ -428,6 +428,11 @@ class Reader:
         with self.lock, refusals(self.connection):
             return self.connection.execute(query, values).fetchall()
 
+    def among(self, query: str, keys: Collection[Item], *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
+        """What a query finds about any number of keys, which take the place of ``{}``; ``values`` come after them."""
+        for part in in_parts(keys):
+            yield from self.read(query.format(marks(part)), [*part, *values])
+
 
 # A run that somebody stopped says nothing about its source: others may try it.
 ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"

@@ -204,7 +204,8 @@ class MailLedger(LocalFile):
         )
         number = cursor.lastrowid or 0
         if number % 100 == 0:
-            self._forget(number, act.time_ms)
+            self.connection.execute("DELETE FROM act WHERE what = ? AND id <= ?", (REFUSED, number - REFUSALS_KEPT))
+            self.connection.execute("DELETE FROM act WHERE what = ? AND time_ms < ?", (MAILED, act.time_ms - MAILED_MS))
         return number
 
     def take_back(self, number: int) -> None:
@@ -262,10 +263,6 @@ class MailLedger(LocalFile):
     def counts(self) -> dict[str, int]:
         """How many acts of each kind are noted."""
         return dict(self.connection.execute("SELECT what, count(*) FROM act GROUP BY what"))
-
-    def _forget(self, number: int, now_ms: int) -> None:
-        self.connection.execute("DELETE FROM act WHERE what = ? AND id <= ?", (REFUSED, number - REFUSALS_KEPT))
-        self.connection.execute("DELETE FROM act WHERE what = ? AND time_ms < ?", (MAILED, now_ms - MAILED_MS))
 
 
 def bring_home(paths: Paths) -> None:

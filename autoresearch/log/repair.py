@@ -234,7 +234,14 @@ def _copy_records(sources: Sequence[Path], new: Path, *, network: Network, trust
         # Of an empty file SQLite would delete the write-ahead log.
         readable = [file for file in sources if not file.name.endswith("-wal") and file.stat().st_size]
         for file in readable:
-            _copy_choices(file, log)
+            # What a person chose: runs that are believed, and what is hidden. It follows from no record.
+            with closing(_connect(file)) as damaged:
+                with log.writer.settling(), suppress(sqlite3.DatabaseError):
+                    for row in _rows(damaged, "SELECT run FROM believed"):
+                        log.reader.connection.execute("INSERT OR IGNORE INTO believed VALUES (?)", row)
+                with suppress(sqlite3.DatabaseError):  # a log of before has no such table
+                    listed = damaged.execute("SELECT thing, origin, reason, time FROM hide").fetchall()
+                    hide(log, [HiddenRow(*row) for row in listed])
     if not count:
         raise Refused(f"No record could be read from {' or '.join(map(str, sources)) or new}.", hint=_NOTHING)
     total = next((number for file in readable[:1] if (number := _count(file))), max(numbers, default=0))
@@ -250,17 +257,6 @@ def _count(file: Path) -> int:
                 number: int = damaged.execute(f"SELECT count(*) FROM {source}").fetchone()[0]  # noqa: S608
                 return number
     return 0
-
-
-def _copy_choices(file: Path, log: Log) -> None:
-    """What a person chose: runs that are believed, and what is hidden. It follows from no record."""
-    with closing(_connect(file)) as damaged:
-        with log.writer.settling(), suppress(sqlite3.DatabaseError):
-            for row in _rows(damaged, "SELECT run FROM believed"):
-                log.reader.connection.execute("INSERT OR IGNORE INTO believed VALUES (?)", row)
-        with suppress(sqlite3.DatabaseError):  # a log of before has no such table
-            listed = damaged.execute("SELECT thing, origin, reason, time FROM hide").fetchall()
-            hide(log, [HiddenRow(*row) for row in listed])
 
 
 def _connect(file: Path) -> sqlite3.Connection:

@@ -311,7 +311,14 @@ class Notebook:
             checkpoint=self._kept_checkpoint(plan, outcome, checkpoint, keep_all=keep_all),
         )
         record = self.publish_run_body(body, now_ms)
-        self._publish_insight(plan, now_ms)
+        # Publish what the plan's proposer says that runs show, where it names some that are here, and only once. The
+        # run is published already: where there is no more room for a note, there is none.
+        text = plan.insight[:NOTE_CHARACTERS]
+        evidence = runs_named_in(self.log, plan.task, text)
+        notes = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
+        if evidence and not any(isinstance(record.body, kinds.Note) and record.body.text == text for record in notes):
+            with suppress(Refused):
+                self.publish_note(kinds.Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
         return self._published(record, body, leader)
 
     def publish_run_body(self, body: kinds.Run, now_ms: int) -> Record:
@@ -448,18 +455,6 @@ class Notebook:
         record = self.log.writer.append(author, kind, body, links=links, now_ms=now_ms, accept_fork=accept_fork)
         self.announce(record)
         return record
-
-    def _publish_insight(self, plan: Plan, now_ms: int) -> None:
-        """Publish what the plan's proposer says that runs show, where it names some that are here, and only once.
-
-        The run is published already: where there is no more room for a note, there is none.
-        """
-        text = plan.insight[:NOTE_CHARACTERS]
-        evidence = runs_named_in(self.log, plan.task, text)
-        notes = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
-        if evidence and not any(isinstance(record.body, kinds.Note) and record.body.text == text for record in notes):
-            with suppress(Refused):
-                self.publish_note(kinds.Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
 
     def _leader(self, task: bytes) -> Placed | None:
         """What the next change would build upon."""

@@ -195,17 +195,13 @@ def write_tree(files: Sequence[File], folder: Path) -> None:
             sync_path(made)
             if folder.exists():
                 folder.rename(before)
-            _take_place(made, folder, before)
+            try:
+                made.rename(folder)
+            except OSError:
+                if before.exists():
+                    before.rename(folder)
+                raise
             sync_path(folder.parent)
     except OSError as error:
         sentence = f"{folder} can't be written: {error.strerror}; nothing was installed"
         raise Refused(sentence, hint="check the disk") from error
-
-
-def _take_place(made: Path, folder: Path, before: Path) -> None:
-    try:
-        made.rename(folder)
-    except OSError:
-        if before.exists():
-            before.rename(folder)
-        raise
