@@ -92,6 +92,15 @@ def typed_path(text: str | Path) -> Path:
     raise UsageError(f"“{one_line(str(text), TOLD_CHARACTERS)}” can't be a path: {reason}", hint="check the path")
 
 
+def sync_path(path: Path) -> None:
+    """Force a file, or the names in a folder, to the disk: a renamed file is safe only after this."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _expanded(path: Path) -> Path:
     try:
         return path.expanduser()

@@ -13,7 +13,7 @@ from pathlib import Path
 from autoresearch.log.connection import transaction
 from autoresearch.log.derive.storing import store
 from autoresearch.log.log import Log
-from autoresearch.log.standing.queries import best
+from autoresearch.log.standing.queries import leaderboard
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import DEFAULT_NETWORK, Record, seal
@@ -109,7 +109,7 @@ def measure(*, quick: bool) -> dict[str, float]:
         keys_s = time.perf_counter() - began
         return {
             "rows": float(log.records.count()),
-            "best_p50_us": _p50_us(lambda: best(log, TASK), 2000),
+            "best_p50_us": _p50_us(lambda: leaderboard(log, TASK, limit=1), 2000),
             "best_row_p50_us": _p50_us(lambda: log.programs.ranked(TASK, limit=1), 2000),
             "log_p50_us": _p50_us(lambda: log.records.newest(limit=50), 500),
             "log_of_task_p50_us": _p50_us(lambda: log.records.newest(kind="run", task=TASK, limit=50), 500),

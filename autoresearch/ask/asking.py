@@ -68,7 +68,14 @@ def ask_answer(
     words = " ".join(word for word in re.findall(r"[\w.+-]+", text) if word.strip(".").casefold() not in COMMON_WORDS)
     notes = search_notes(log, task, words, trust, me=me, limit=NOTES, every=False, strangers=False)
     cited = citations(log, task.digest, [note.id for note in notes], trust, me=me)
-    ended = _ended(log, task, trust, me)
+    # The runs with the full budget, without those that were stopped.
+    ended = [
+        trial
+        for trial in trials(log, task.digest, trust, device=me or b"", always=[task.baseline] if task.baseline else [])
+        if trial.row.budget == task.budget
+        and trial.row.status not in STOPPED
+        and is_heard(trial.row.author, trial.row.time, trust, me)
+    ]
     settings = _settings(log, blobs, ended)
     own = (trial.row.id for trial in ended if trial.row.source_digest == task.baseline)
     baseline = next((program for run in own if (program := text_of(log, blobs, run))), "")
@@ -103,17 +110,6 @@ def _runs(
         )
         for run, body in bodies
         if isinstance(body, Run)
-    ]
-
-
-def _ended(log: Log, task: FoundTask, trust: TrustContext, me: bytes | None) -> list[Trial]:
-    """The runs with the full budget, without those that were stopped."""
-    return [
-        trial
-        for trial in trials(log, task.digest, trust, device=me or b"", always=[task.baseline] if task.baseline else [])
-        if trial.row.budget == task.budget
-        and trial.row.status not in STOPPED
-        and is_heard(trial.row.author, trial.row.time, trust, me)
     ]
 
 

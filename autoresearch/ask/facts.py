@@ -27,12 +27,12 @@ from autoresearch.log.standing.verdicts import learnt_noise
 from autoresearch.propose.program.edits import constants
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Note, Run
+from autoresearch.record.record import DAY_MS
 from autoresearch.text import counted, duration, one_line, percent, sign_of, value
 from autoresearch.words import NOT_FAILED, HypothesisState, RunStatus
 
 # So many runs are read whole for what stands in records alone, the newest.
 READ, NAMED, TEXT = 300, 5, 100
-_DAY_MS = 24 * 3600 * 1000
 _DAYS = re.compile(r"(\d+) days?\b")
 _STATUS: dict[str, str] = {
     RunStatus.DIVERGED: "diverged",
@@ -60,8 +60,7 @@ class Question(NamedTuple):
     def bodies(self) -> Iterator[tuple[bytes, Run]]:
         """The newest runs, whole."""
         for trial in sorted(self.ended, key=lambda trial: -trial.row.time)[:READ]:
-            body = self.log.records.get(trial.row.id).body
-            assert isinstance(body, Run), "these are runs"
+            body = self.log.records.get(trial.row.id).body_as(Run)
             yield trial.row.id, body
 
 
@@ -160,8 +159,7 @@ def _untried(question: Question) -> Iterator[Fact]:
     cited = citations(question.log, question.task.digest, [note.id for note in notes], question.trust, me=question.me)
     open_ones = [note for note in notes if cited.get(note.id, Citations()).state == HypothesisState.OPEN]
     for note in open_ones[:NAMED]:
-        body = question.log.records.get(note.id).body
-        assert isinstance(body, Note), "these are notes"
+        body = question.log.records.get(note.id).body_as(Note)
         yield Fact(
             sentence=f"a hypothesis that no run cites: {one_line(body.text, TEXT)}",
             ids=[format_id(note.id)],
@@ -188,7 +186,7 @@ def _cost(question: Question) -> Iterator[Fact]:
 
 def _lately(question: Question) -> Iterator[Fact]:
     days = int(match[1]) if (match := _DAYS.search(question.text)) else 7 if "week" in question.text else 1
-    since = question.now_ms - min(days, 3650) * _DAY_MS
+    since = question.now_ms - min(days, 3650) * DAY_MS
     yield Fact(
         sentence=since_answer(
             question.log, question.task, since_ms=since, now_ms=question.now_ms, me=question.me

@@ -136,8 +136,7 @@ def _last(log: Log, tasks: Mapping[bytes, TaskRow], author: bytes | None) -> Tas
 
 
 def _load(log: Log, row: TaskRow) -> FoundTask:
-    body = log.records.get(row.id).body
-    assert isinstance(body, Task)
+    body = log.records.get(row.id).body_as(Task)
     rules = task_rules(body.definition)
     assert rules
     metric, budget = body.definition["metric"], body.definition["budget"]

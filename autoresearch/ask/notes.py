@@ -111,8 +111,7 @@ def notes_of(log: Log, run: Record) -> list[NoteView]:
 
 def note_view(log: Log, record: Record, cited: Citations = NOT_CITED) -> NoteView:
     """One note as people see it, with what became of the runs that cite it."""
-    body = record.body
-    assert isinstance(body, Note)
+    body = record.body_as(Note)
     task = task_of(log, body.task) if body.task else None
     hidden = log.hidden.of([citation.run for citation in cited.runs])
     return NoteView(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -37,8 +37,7 @@ from autoresearch.words import BUDGET_UNITS, MEASURED_BY, RUN_MODES, UNDECIDED, 
 def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> VerificationStateView:
     """The word for a run, why it is no better, who measured what; with ``marks`` its author's, which takes time."""
     judged = judgement(log, run.id)
-    body = run.body
-    assert isinstance(body, kinds.Run)
+    body = run.body_as(kinds.Run)
     author = roster_of(log).voter(run.author, run.time).voter
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
     original = log.evidence.originals([run.id]).get(run.id)
@@ -70,8 +69,7 @@ def reason(log: Log, run: Record, state: RunState) -> str:
 
 
 def _measured(log: Log, run: kinds.Run, record: Record, counted: set[bytes]) -> Measured:
-    body = record.body
-    assert isinstance(body, kinds.Verification)
+    body = record.body_as(kinds.Verification)
     return Measured(
         id=format_id(record.id),
         author=record.author.hex(),
@@ -194,9 +192,7 @@ def _budget_unit(log: Log, body: object) -> str:
 
 def _stated(log: Log, body: object, section: str, name: str) -> str:
     """A text in the definition of a run's task; empty where that is not here."""
-    definition = log.tasks.definition(body.task) if isinstance(body, kinds.Run) else None
-    table = (definition or {}).get(section)
-    text = table.get(name) if isinstance(table, Mapping) else None
+    text = log.tasks.stated(body.task, section, name) if isinstance(body, kinds.Run) else None
     return text if isinstance(text, str) else ""
 
 

@@ -321,18 +321,7 @@ def _evaluation(
     ]
     if stated.values or measured.values:
         steps.append(_number_step("on new text", _at(stated.values, 0), _at(measured.values, 0), within))
-    steps += _answers(stated, measured)
-    if measured.reason or stated.reason:
-        steps.append(ProofStep("why not", stated.reason, measured.reason))
-    theirs, ours = _word(passes=stated_passes), _word(passes=measured_passes)
-    steps.append(ProofStep("the claim, by these numbers", theirs, ours, stated_passes == measured_passes))
-    if stated_passes != measured_passes:
-        return ProofResult(tuple(steps), holds=False, sentence=f"by its numbers the claim {theirs}, and here it {ours}")
-    return ProofResult(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
-
-
-def _answers(stated: Verification, measured: Verification) -> list[ProofStep]:
-    """The referee's findings of a checkpoint, stated and found."""
+    # The referee's findings of a checkpoint, stated and found.
     challenges = measured.metrics.get("challenges", 0)
     allowed = {
         "challenges": 0.0,
@@ -340,11 +329,18 @@ def _answers(stated: Verification, measured: Verification) -> list[ProofStep]:
         "mean_difference": MEAN_NATS,
         "gap": GAP_ROUNDING,
     }
-    return [
+    steps += [
         _number_step(name.replace("_", " "), stated.metrics.get(name), measured.metrics.get(name), within)
         for name, within in allowed.items()
         if name in stated.metrics or name in measured.metrics
     ]
+    if measured.reason or stated.reason:
+        steps.append(ProofStep("why not", stated.reason, measured.reason))
+    theirs, ours = _word(passes=stated_passes), _word(passes=measured_passes)
+    steps.append(ProofStep("the claim, by these numbers", theirs, ours, stated_passes == measured_passes))
+    if stated_passes != measured_passes:
+        return ProofResult(tuple(steps), holds=False, sentence=f"by its numbers the claim {theirs}, and here it {ours}")
+    return ProofResult(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
 
 
 def _number_step(what: str, stated: float | None, measured: float | None, within: float) -> ProofStep:

@@ -16,12 +16,12 @@ from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
 from typing import BinaryIO
 
-from autoresearch.errors import NotFound, Refused
+from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.log.chunks import CHUNK_BYTES, KeptBlob, Manifest, PartialBlob, decode_manifest, encode_manifest
-from autoresearch.log.connection import open_database, refusals, sync_folder, transaction
+from autoresearch.log.connection import open_database, refusals, transaction
+from autoresearch.paths import sync_path
 from autoresearch.record.kinds import BlobRef
 
 _SCHEMA = """
@@ -68,16 +68,16 @@ class BlobStore:
         self._connection = open_database(index, make_index, read_only=read_only)
         if not read_only:
             if lost.exists():
-                self._enter_all()
+                # The index is new, or was lost: every file whose bytes are those of its name is entered.
+                for path in list(self._objects.glob("*/*")):
+                    self.put_file(path)
                 lost.unlink(missing_ok=True)
             self._sweep()
 
     def __enter__(self) -> BlobStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -131,6 +131,12 @@ class BlobStore:
         """The bytes. Raises NotFound, or Refused when they are no longer those that the hash names."""
         with self.open(sha256) as file:
             return file.read()
+
+    def text(self, sha256: bytes) -> str | None:
+        """The blob as text; None where it is not here, damaged or no text."""
+        with suppress(AutoresearchError, UnicodeDecodeError):
+            return self.get(sha256).decode()
+        return None
 
     def open(self, sha256: bytes) -> BinaryIO:
         """A file to read the blob from, checked against its hash; it counts as used now. Raises NotFound, Refused."""
@@ -275,15 +281,10 @@ class BlobStore:
             path.parent.mkdir(exist_ok=True)
             temporary.replace(path)
             for folder in (path.parent, self._objects):
-                sync_folder(folder)
+                sync_path(folder)
             # What this node made stays its own, even when it comes again from elsewhere.
             keep = "ON CONFLICT DO UPDATE SET fetched = min(fetched, excluded.fetched)"
             self._connection.execute(f"INSERT INTO blob VALUES(?, ?, ?, ?) {keep}", (sha256, size, manifest, fetched))
-
-    def _enter_all(self) -> None:
-        """Enter every file whose bytes are those of its name: the index is new, or was lost. None is thrown away."""
-        for path in list(self._objects.glob("*/*")):
-            self.put_file(path)
 
     def _sweep(self) -> None:
         """Delete what was written and never entered. Files of processes that still write are locked, and stay."""

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.log.chunks import CHUNK_BYTES
+from autoresearch.log.sync.index import varint
 from autoresearch.record.encoding import EncodingError, decode, encode
 from autoresearch.record.kinds import BlobRef, Release, Run, Task, Verification
 from autoresearch.record.record import Network, Record
@@ -54,7 +55,7 @@ def write_block(file: BinaryIO, codec: int, data: bytes) -> None:
     """Add a block of at most 1 MiB."""
     if len(data) > BLOCK_BYTES:
         raise ValueError(f"a block has at most {BLOCK_BYTES} bytes")
-    file.write(_varint(_CID_BYTES + len(data)) + _cid(codec, hashlib.sha256(data).digest()) + data)
+    file.write(varint(_CID_BYTES + len(data)) + _cid(codec, hashlib.sha256(data).digest()) + data)
 
 
 def read_header(file: BinaryIO) -> bytes:
@@ -85,15 +86,6 @@ def read_blocks(file: BinaryIO) -> Iterator[Block]:
 
 def _cid(codec: int, sha256: bytes) -> bytes:
     return bytes((1, codec, 0x12, 0x20)) + sha256
-
-
-def _varint(number: int) -> bytes:
-    """Unsigned LEB128."""
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes((*out, number))
 
 
 def _read_varint(file: BinaryIO, blocks: int) -> int | None:

@@ -23,18 +23,10 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import Locked, Refused
 from autoresearch.log.rows import Head, Revision
+from autoresearch.paths import sync_path
 from autoresearch.words import STOPPED
 
 Item = TypeVar("Item")
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names in ``folder`` to the disk: a renamed file is safe only after this."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
@@ -291,7 +283,7 @@ def write_head(folder: Path, author: bytes, head: Head) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        sync_folder(folder)
+        sync_path(folder)
     except OSError as error:
         raise Refused(f"The record is stored, but {path} can't be written: {error.strerror}.") from error
 
@@ -435,6 +427,11 @@ class Reader:
         """The same, with the values in a sequence."""
         with self.lock, refusals(self.connection):
             return self.connection.execute(query, values).fetchall()
+
+    def among(self, query: str, keys: Collection[Item], *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
+        """What a query finds about any number of keys, which take the place of ``{}``; ``values`` come after them."""
+        for part in in_parts(keys):
+            yield from self.read(query.format(marks(part)), [*part, *values])
 
 
 # A run that somebody stopped says nothing about its source: others may try it.

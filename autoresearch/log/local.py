@@ -11,7 +11,6 @@ from contextlib import closing
 from enum import StrEnum
 from itertools import takewhile
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -49,9 +48,7 @@ class LocalFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

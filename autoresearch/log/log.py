@@ -6,7 +6,6 @@ It grows only, and is the same on every peer. Own records are signed and appende
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 
 from autoresearch.errors import Refused
 from autoresearch.log.connection import Reader, open_database, refusals
@@ -68,9 +67,7 @@ class Log(Tables):
     def __enter__(self) -> Log:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

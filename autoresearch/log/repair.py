@@ -24,7 +24,6 @@ from autoresearch.log.connection import (
     own_authors,
     read_head,
     refusals,
-    sync_folder,
     transaction,
     unread_changes,
 )
@@ -35,7 +34,7 @@ from autoresearch.log.rows import State
 from autoresearch.log.salvage import salvage
 from autoresearch.log.standing.hiding import hide
 from autoresearch.log.tables.hidden import HiddenRow
-from autoresearch.paths import Paths
+from autoresearch.paths import Paths, sync_path
 from autoresearch.record.record import Network, Refusal, admit
 from autoresearch.trust.roster import Trust
 
@@ -169,18 +168,18 @@ def _replace(file: Path, copy: Callable[[Sequence[Path], Path], tuple[int, int]]
         aside = _keep_aside(file, wal, [path for path in earlier if not path.name.endswith("-wal")])
         # A new file beside an old write-ahead log would be mixed with it: first nothing that can be opened is there.
         mark.write_bytes(_MARK)
-        _sync(mark)
+        sync_path(mark)
         mark.replace(file)
-        sync_folder(file.parent)
+        sync_path(file.parent)
         for end in ("-wal", "-shm"):
             file.with_name(file.name + end).unlink(missing_ok=True)
-        sync_folder(file.parent)
+        sync_path(file.parent)
         if new.exists():
-            _sync(new)
+            sync_path(new)
             new.replace(file)
         else:
             file.unlink()
-        sync_folder(file.parent)
+        sync_path(file.parent)
     return Repaired(place, rows, lost, aside)
 
 
@@ -200,7 +199,7 @@ def _keep_aside(file: Path, wal: Path, earlier: Sequence[Path]) -> Path:
         file.rename(aside)
     elif file.exists():
         _one_more_name(file, aside)
-    sync_folder(file.parent)
+    sync_path(file.parent)
     return aside if os.path.lexists(aside) else aside.with_name(f"{aside.name}-wal")
 
 
@@ -209,12 +208,7 @@ def _one_more_name(path: Path, name: Path) -> None:
         os.link(path, name)
     except OSError:  # some file systems have no such names
         shutil.copy2(path, name)
-        _sync(name)
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+        sync_path(name)
 
 
 def _copy_records(sources: Sequence[Path], new: Path, *, network: Network, trust: Trust) -> tuple[int, int]:
@@ -240,7 +234,14 @@ def _copy_records(sources: Sequence[Path], new: Path, *, network: Network, trust
         # Of an empty file SQLite would delete the write-ahead log.
         readable = [file for file in sources if not file.name.endswith("-wal") and file.stat().st_size]
         for file in readable:
-            _copy_choices(file, log)
+            # What a person chose: runs that are believed, and what is hidden. It follows from no record.
+            with closing(_connect(file)) as damaged:
+                with log.writer.settling(), suppress(sqlite3.DatabaseError):
+                    for row in _rows(damaged, "SELECT run FROM believed"):
+                        log.reader.connection.execute("INSERT OR IGNORE INTO believed VALUES (?)", row)
+                with suppress(sqlite3.DatabaseError):  # a log of before has no such table
+                    listed = damaged.execute("SELECT thing, origin, reason, time FROM hide").fetchall()
+                    hide(log, [HiddenRow(*row) for row in listed])
     if not count:
         raise Refused(f"No record could be read from {' or '.join(map(str, sources)) or new}.", hint=_NOTHING)
     total = next((number for file in readable[:1] if (number := _count(file))), max(numbers, default=0))
@@ -256,17 +257,6 @@ def _count(file: Path) -> int:
                 number: int = damaged.execute(f"SELECT count(*) FROM {source}").fetchone()[0]  # noqa: S608
                 return number
     return 0
-
-
-def _copy_choices(file: Path, log: Log) -> None:
-    """What a person chose: runs that are believed, and what is hidden. It follows from no record."""
-    with closing(_connect(file)) as damaged:
-        with log.writer.settling(), suppress(sqlite3.DatabaseError):
-            for row in _rows(damaged, "SELECT run FROM believed"):
-                log.reader.connection.execute("INSERT OR IGNORE INTO believed VALUES (?)", row)
-        with suppress(sqlite3.DatabaseError):  # a log of before has no such table
-            listed = damaged.execute("SELECT thing, origin, reason, time FROM hide").fetchall()
-            hide(log, [HiddenRow(*row) for row in listed])
 
 
 def _connect(file: Path) -> sqlite3.Connection:

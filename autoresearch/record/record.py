@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -22,6 +22,7 @@ from nacl.exceptions import BadSignatureError
 from autoresearch.record.encoding import EncodingError, decode, decode_again, encode, format_id
 from autoresearch.record.kinds import KINDS, RECORD_FIELDS, Body, Hash, Key
 
+B = TypeVar("B", bound=Body)
 DAY_MS = 86_400_000
 # All others came after the first networks were founded: they are left out of the id at their default, so that it stays.
 EARLY = frozenset({"name", "record_bytes", "ahead_ms", "start_ms", "per_day_seq", "per_day", "per_author"})
@@ -114,6 +115,11 @@ class Record(msgspec.Struct, frozen=True):
     body: Body | dict[str, object]
     raw: bytes
     signature: bytes
+
+    def body_as(self, kind: type[B]) -> B:
+        """The body of a record that is of this kind, as every caller knows that it is."""
+        assert isinstance(self.body, kind), f"a record of the kind {self.kind}"
+        return self.body
 
 
 def plain_body(body: Body | dict[str, object]) -> dict[str, object]:

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from autoresearch.beneath import open_beneath
 from autoresearch.task.loading import MAX_FILE_BYTES
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import EMPTY, python_tree
 from autoresearch.text import read_toml
 
 # Packages that are imported by another name than they are installed by.
@@ -95,10 +95,7 @@ def imported_packages(sources: Mapping[str, str], own: Collection[str] = ()) -> 
 
 
 def _imports(source: str) -> set[str]:
-    try:
-        pending: list[ast.AST] = [parse_python(source)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
+    pending: list[ast.AST] = [python_tree(source) or EMPTY]
     imported: set[str] = set()
     while pending:
         match pending.pop():

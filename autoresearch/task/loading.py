@@ -107,7 +107,7 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
         table = read_toml(read_file(folder, MANIFEST))
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
-    header = _header(path, table)
+    header = _converted(path, table, Header, "")
     recipe = _recipe(path, header)
     program = program_in(folder, recipe, header.harness) if program is None else program
     harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
@@ -192,10 +192,6 @@ def _text(path: Path, content: bytes) -> str:
         return content.decode("utf-8-sig" if path.suffix == ".py" else "utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
-
-
-def _header(path: Path, table: dict[str, Any]) -> Header:
-    return _converted(path, table, Header, "")
 
 
 def _converted(path: Path, table: Mapping[str, Any], kind: type[S], prefix: str) -> S:

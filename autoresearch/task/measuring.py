@@ -16,14 +16,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from autoresearch.task.metric_names import words_of
 from autoresearch.task.program import split_program
-from autoresearch.task.source import canonical_node, parse_python
+from autoresearch.task.source import canonical_node, python_tree
 
 # The words of names: of data that a program is measured on, of functions that measure, of what a model said of data.
 _HELD_OUT = set("eval evaluation validation valid val test testing holdout heldout dev split".split())  # noqa: SIM905
@@ -67,13 +66,8 @@ def measuring_digest(program: str, metric: str) -> bytes:
 
 
 def _parsed(text: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = parse_python(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return tree if sum(1 for _ in ast.walk(tree)) <= _MOST_NODES else None
+    tree = python_tree(text)
+    return tree if tree and sum(1 for _ in ast.walk(tree)) <= _MOST_NODES else None
 
 
 def _names(text: str, metric: str) -> bool:

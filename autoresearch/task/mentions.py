@@ -16,7 +16,7 @@ from autoresearch.errors import UsageError
 from autoresearch.task.loading import CHANGES, MANIFEST, MAX_FILE_BYTES, NAMES
 from autoresearch.task.model import Recipe
 from autoresearch.task.program import is_tool_file
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import EMPTY, python_tree
 
 # What is data, and neither a program nor its settings.
 DATA = frozenset((".txt", ".csv", ".tsv", ".jsonl", ".npy", ".npz", ".bin", ".pt", ".pkl", ".parquet", ".gz", ".zip"))
@@ -202,11 +202,7 @@ def imports_of(folder: Path, name: str) -> list[tuple[int, str]]:
 def imports_in(source: str) -> list[tuple[int, str]]:
     """The same of a text."""
     modules: list[tuple[int, str]] = []
-    try:
-        tree = parse_python(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    for node in ast.walk(tree):
+    for node in ast.walk(python_tree(source) or EMPTY):
         if isinstance(node, ast.Import):
             modules += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -220,11 +216,7 @@ def written_by(text: str) -> set[str]:
 
     They are found as far as they are constants in its calls, or names of these.
     """
-    try:
-        tree = parse_python(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    nodes = list(ast.walk(tree))
+    nodes = list(ast.walk(python_tree(text) or EMPTY))
     names: dict[str, str] = {}
     for node in nodes:
         match node:

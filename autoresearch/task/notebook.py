@@ -22,7 +22,7 @@ from autoresearch.task.listing import list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.mentions import imports_in
 from autoresearch.task.program import ENTRY, PLAIN_NAME, is_tool_file
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import parse_python, python_tree
 from autoresearch.text import read_json
 
 ENDING = ".ipynb"
@@ -118,7 +118,7 @@ def _converted(path: Path, number: int, cell: str, left_out: list[str]) -> str:
         cell = cell[match.end() :].lstrip("\n")
     lines = cell.split("\n")
     for _ in range(_MOST_MAGICS):
-        if (tree := _tree("\n".join(lines))) is not None:
+        if (tree := python_tree("\n".join(lines))) is not None:
             return _with_last_shown("\n".join(lines), tree)
         # The first line that is no Python, by Python's own word; where it names another one, the first that looks so.
         candidates = [at for at, line in enumerate(lines) if _NO_PYTHON.match(line.lstrip())]
@@ -132,13 +132,6 @@ def _converted(path: Path, number: int, cell: str, left_out: list[str]) -> str:
             lines[at : at + 2] = [f"{lines[at][:-1]} {lines[at + 1].strip()}"]
         lines[at] = f"{indent}pass  # {lines[at].strip()}"
     raise UsageError(f"cell {number} of {path} is no Python", hint="mend it there, or write a train.py")
-
-
-def _tree(source: str) -> ast.Module | None:
-    try:
-        return parse_python(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _fault(source: str) -> int:

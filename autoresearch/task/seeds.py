@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -22,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from autoresearch.errors import UsageError
 from autoresearch.task.program import join_files, source_digest, split_program
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import EMPTY, python_tree
 
 # What another number of a repetition adds to each seed: a prime, so that seeds that follow on one another don't meet.
 _STEP = 104_729
@@ -149,7 +148,7 @@ def hides_seed(name: str, content: str) -> bool:
     """Whether a Python file sets a seed, and neither fixes one that can be seen nor takes the seed of the run."""
     if not name.endswith(".py") or "AUTORESEARCH_SEED" in content or fixes_seed(name, content):
         return False
-    calls = [node for node in ast.walk(_tree(content)) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(python_tree(content) or EMPTY) if isinstance(node, ast.Call)]
     names = [_last_name(call.func) for call in calls]
     return any(_sets_seed(name) for name, call in zip(names, calls, strict=True) if call.args) or any(
         name.endswith("TrainingArguments")
@@ -204,7 +203,7 @@ def _sets_seed(name: str) -> bool:
 def _of_python(content: str) -> Iterator[Seed]:
     data = content.encode()
     starts = [0, *(match.end() for match in re.finditer(rb"\r\n?|\n", data))]
-    nodes = list(ast.walk(_tree(content)))
+    nodes = list(ast.walk(python_tree(content) or EMPTY))
     # Python before 3.12 does not know where the parts of an f-string are.
     hidden = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
 
@@ -225,16 +224,6 @@ def _of_python(content: str) -> Iterator[Seed]:
                 continue
             for seed in _flags(data[start:end].decode("latin-1")):
                 yield Seed(start + seed.start, start + seed.end, seed.number)
-
-
-def _tree(content: str) -> ast.Module:
-    """The syntax tree; an empty one of what can't be read."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return parse_python(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
 
 
 def _seed_at(start: int, end: int, data: bytes) -> Iterator[Seed]:

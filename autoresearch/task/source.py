@@ -12,6 +12,7 @@ import ast
 import re
 import threading
 import warnings
+from contextlib import suppress
 
 from autoresearch.errors import UsageError
 
@@ -47,6 +48,8 @@ def canonical_node(node: ast.AST) -> bytes:
     return b"".join(out)
 
 
+# In place of the tree of what is no Python.
+EMPTY = ast.Module([], [])
 # Python counts for all threads in one place how deep the tree is that it makes. Where a second thread begins meanwhile,
 # as it may when garbage is collected, the first one ends in a SystemError (seen with 3.11; python/cpython#106905).
 PARSING = threading.RLock()
@@ -56,6 +59,14 @@ def parse_python(source: str | bytes) -> ast.Module:
     """``ast.parse``, one thread at a time. Raises SyntaxError, ValueError, RecursionError, MemoryError as it does."""
     with PARSING:
         return ast.parse(source)  # noqa: TID251 - the one place
+
+
+def python_tree(source: str | bytes) -> ast.Module | None:
+    """The same, and without warnings; None where the source is not Python, or nests too deep."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parse_python(source)
+    return None
 
 
 def _parse(source: str) -> ast.Module:

@@ -44,19 +44,16 @@ class OwnKeys:
 
     root: keys.KeyPair | LockedKey
     device: keys.KeyPair
-    name: str = ""
 
 
-def create_identity(
-    folder: Path, *, name: str = "", passphrase: str | None = None, rounds: int = keys.KDF_ROUNDS
-) -> OwnKeys:
+def create_identity(folder: Path, *, passphrase: str | None = None, rounds: int = keys.KDF_ROUNDS) -> OwnKeys:
     """Make both keys and write them to ``folder``, which is created; with a passphrase the root key is encrypted.
 
     ``rounds``: how costly a guess of the passphrase is, as for :func:`autoresearch.trust.keys.seal_key`.
 
     Raises Refused when there is a key already.
     """
-    return _install(folder, keys.KeyPair.generate(), passphrase, name=name, rounds=rounds)
+    return _install(folder, keys.KeyPair.generate(), passphrase, rounds=rounds)
 
 
 def make_identity(folder: Path) -> OwnKeys:
@@ -80,9 +77,9 @@ def restore_identity(folder: Path, backup: bytes, passphrase: str, *, rounds: in
     return _install(folder, keys.unseal_key(backup, passphrase), passphrase, rounds=rounds)
 
 
-def load_identity(folder: Path, *, name: str = "") -> OwnKeys:
+def load_identity(folder: Path) -> OwnKeys:
     """The identity in ``folder``. Raises NotFound, or Refused when others can read a key or it is damaged."""
-    return OwnKeys(_load_root(folder), keys.read_key(folder / DEVICE_FILE), name)
+    return OwnKeys(_load_root(folder), keys.read_key(folder / DEVICE_FILE))
 
 
 def unlock(folder: Path, identity: OwnKeys, passphrase: str) -> OwnKeys:
@@ -147,11 +144,10 @@ def delegation(identity: OwnKeys, *, device: bytes | None = None, expires_ms: in
         root=identity.root.public,
         device=device or identity.device.public,
         expires=expires_ms,
-        name=identity.name,
     )
 
 
-def _install(folder: Path, root: keys.KeyPair, passphrase: str | None, *, rounds: int, name: str = "") -> OwnKeys:
+def _install(folder: Path, root: keys.KeyPair, passphrase: str | None, *, rounds: int) -> OwnKeys:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in (ROOT_FILE, DEVICE_FILE, ROOT_PUBLIC_FILE):
         if (folder / file).exists():
@@ -159,7 +155,7 @@ def _install(folder: Path, root: keys.KeyPair, passphrase: str | None, *, rounds
                 f"There is an identity in {folder} already.",
                 hint="keys are never overwritten; a device without a root key: autoresearch node id add-device",
             )
-    identity = OwnKeys(root, keys.KeyPair.generate(), name)
+    identity = OwnKeys(root, keys.KeyPair.generate())
     if passphrase is None:
         keys.write_key(folder / ROOT_FILE, root)
     else:

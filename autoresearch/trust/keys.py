@@ -16,6 +16,7 @@ from pathlib import Path
 from nacl.signing import SigningKey
 
 from autoresearch.errors import NotFound, Refused
+from autoresearch.paths import sync_path
 
 _HEADER = "autoresearch key 1 ed25519 plain"
 _SEED_BYTES = 32
@@ -75,7 +76,7 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(path.parent)
+    sync_path(path.parent)
 
 
 def replace_private(path: Path, content: bytes) -> None:
@@ -84,7 +85,7 @@ def replace_private(path: Path, content: bytes) -> None:
     temporary.unlink(missing_ok=True)
     write_private(temporary, content)
     temporary.replace(path)
-    sync_folder(path.parent)
+    sync_path(path.parent)
 
 
 def read_key(path: Path) -> KeyPair:
@@ -124,15 +125,6 @@ def parse_key(content: bytes, path: Path) -> KeyPair:
     if len(seed) != _SEED_BYTES:
         raise Refused(f"The key file {path} is damaged.", hint="restore it from a backup")
     return KeyPair.from_seed(seed)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 BEGINNING = b"-----BEGIN OPENSSH PRIVATE KEY-----"

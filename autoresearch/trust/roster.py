@@ -324,7 +324,9 @@ class Roster:
         )
 
     def _voter(self, root: bytes, time_ms: int) -> Voter:
-        tag = self._tag(root, time_ms)
+        # The mail tag that enough attestors agree on, the smallest if there are several.
+        agreed = self._agreed(root, time_ms) if root in self._words else []
+        tag = min((tag for tag, domain in agreed if self._is_among_first(tag, domain, time_ms)), default=None)
         return Voter(root, tag or root, attested=tag is not None or root in self._trust.participants)
 
     def _root(self, device: bytes, time_ms: int) -> bytes:
@@ -332,11 +334,6 @@ class Roster:
             if delegation.start_ms <= time_ms < delegation.end_ms:
                 return delegation.root
         return device
-
-    def _tag(self, root: bytes, time_ms: int) -> bytes | None:
-        """The mail tag that enough attestors agree on, the smallest if there are several."""
-        agreed = self._agreed(root, time_ms) if root in self._words else []
-        return min((tag for tag, domain in agreed if self._is_among_first(tag, domain, time_ms)), default=None)
 
     def _agreed(self, root: bytes, time_ms: int) -> list[tuple[bytes, str]]:
         """The tags and domains that enough attestors agree on at this time."""

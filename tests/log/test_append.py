@@ -8,7 +8,7 @@ import pytest
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
-from autoresearch.log.standing.queries import best, leaderboard
+from autoresearch.log.standing.queries import leaderboard
 from autoresearch.record.kinds import Identity, Merge, Note
 from autoresearch.record.record import DAY_MS, Network, admit
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, task_body
@@ -102,10 +102,10 @@ def test_a_forced_fork_is_shown_and_a_merge_by_the_root_key_ends_it(tmp_path):
             root, "identity", Identity(action="delegate", root=root.public, device=AUTHOR.public), now_ms=NOW_MS
         )
         assert [fork.merged for fork in log.devices.forks()] == [True, True]
-        assert best(log, task).reported == 0.5
+        assert leaderboard(log, task)[0].reported == 0.5
         assert len(leaderboard(log, task)) == 6
         assert append(log, 0.4).seq == 5
-        assert best(log, task).reported == 0.4
+        assert leaderboard(log, task)[0].reported == 0.4
 
 
 def test_a_fork_by_others_is_kept_and_shown_whatever_comes_first(log, tmp_path):

@@ -13,7 +13,7 @@ from tests.record.making import NETWORK, NOW_MS
 
 
 def test_an_identity_reads_back_as_it_was_made(tmp_path):
-    made = create_identity(tmp_path / "keys", name="Ada")
+    made = create_identity(tmp_path / "keys")
     loaded = load_identity(tmp_path / "keys")
     assert (loaded.root.public, loaded.device.public) == (made.root.public, made.device.public)
     assert made.root.public != made.device.public
@@ -73,13 +73,13 @@ def test_a_damaged_key_is_refused(tmp_path, content):
 
 
 def test_the_root_key_delegates_the_device_in_a_record_that_is_admitted(tmp_path):
-    made = create_identity(tmp_path, name="Ada")
+    made = create_identity(tmp_path)
     body = delegation(made, expires_ms=NOW_MS + 1)
     record = seal(made.root, NETWORK, "identity", body, seq=1, prev=b"", time_ms=NOW_MS)
     admitted = admit(record.raw, record.signature, NETWORK, now_ms=NOW_MS)
     assert isinstance(admitted, Record)
     assert admitted.body == body
-    assert (body.root, body.device, body.name) == (made.root.public, made.device.public, "Ada")
+    assert (body.root, body.device) == (made.root.public, made.device.public)
 
 
 def test_a_key_shows_no_secret_when_printed():

@@ -85,8 +85,7 @@ def _first_plan(log: Log, blobs: BlobStore, idea: Idea, author: bytes) -> Plan:
         title = "the baseline with another seed"
         return plan_as_it_stands(task, program, replicate=replicate, title=title, genome=genome, hypothesis=hypothesis)
     if same is not None:
-        body = log.records.get(same.first).body
-        assert isinstance(body, Run)
+        body = log.records.get(same.first).body_as(Run)
         return plan_as_it_stands(
             task, program, replicate=replicate, title=body.title, parent=body.parent, base=body.base,
             genome=dict(body.genome), hypothesis=hypothesis or body.hypothesis,

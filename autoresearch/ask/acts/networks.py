@@ -290,8 +290,7 @@ class _Moving:
 
     def take(self, record: Record, now_ms: int) -> bool:
         """Publish one run with what it needs; whether its program is here and it fits into a record."""
-        run = record.body
-        assert isinstance(run, Run)
+        run = record.body_as(Run)
         if not self._copy(run.source) or not self._take_task(run.task, now_ms):
             return False
         again = msgspec.structs.replace(

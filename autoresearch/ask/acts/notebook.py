@@ -8,7 +8,6 @@ from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from autoresearch.ask.people.voters import check_participant
@@ -98,9 +97,7 @@ class Notebook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -314,7 +311,14 @@ class Notebook:
             checkpoint=self._kept_checkpoint(plan, outcome, checkpoint, keep_all=keep_all),
         )
         record = self.publish_run_body(body, now_ms)
-        self._publish_insight(plan, now_ms)
+        # Publish what the plan's proposer says that runs show, where it names some that are here, and only once. The
+        # run is published already: where there is no more room for a note, there is none.
+        text = plan.insight[:NOTE_CHARACTERS]
+        evidence = runs_named_in(self.log, plan.task, text)
+        notes = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
+        if evidence and not any(isinstance(record.body, kinds.Note) and record.body.text == text for record in notes):
+            with suppress(Refused):
+                self.publish_note(kinds.Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
         return self._published(record, body, leader)
 
     def publish_run_body(self, body: kinds.Run, now_ms: int) -> Record:
@@ -418,8 +422,7 @@ class Notebook:
         What was heard first counts, whatever time a record states. Of claims that cross each other that with the
         smallest id wins.
         """
-        claim = record.body
-        assert isinstance(claim, kinds.Claim)
+        claim = record.body_as(kinds.Claim)
         own = self._own_claims(claim, now_ms)
         crossed = bool(own) and now_ms - own[0].time < CROSSING_MS and record.id < own[0].id
         return crossed and self._binds(record.author, now_ms)
@@ -452,18 +455,6 @@ class Notebook:
         record = self.log.writer.append(author, kind, body, links=links, now_ms=now_ms, accept_fork=accept_fork)
         self.announce(record)
         return record
-
-    def _publish_insight(self, plan: Plan, now_ms: int) -> None:
-        """Publish what the plan's proposer says that runs show, where it names some that are here, and only once.
-
-        The run is published already: where there is no more room for a note, there is none.
-        """
-        text = plan.insight[:NOTE_CHARACTERS]
-        evidence = runs_named_in(self.log, plan.task, text)
-        notes = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
-        if evidence and not any(isinstance(record.body, kinds.Note) and record.body.text == text for record in notes):
-            with suppress(Refused):
-                self.publish_note(kinds.Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
 
     def _leader(self, task: bytes) -> Placed | None:
         """What the next change would build upon."""
@@ -504,8 +495,7 @@ def check_name(name: str) -> None:
 
 def outcome(log: Log, record: Record) -> dict[str, object]:
     """What came of a run, as the data of an event: its task's name, and what its author reports."""
-    body = record.body
-    assert isinstance(body, kinds.Run), "only runs end"
+    body = record.body_as(kinds.Run)
     task, reported = log.tasks.find(body.task), body.value
     before = log.runs.values(body.task, [body.parent]).get(body.parent) if body.parent else None
     return {

@@ -131,8 +131,7 @@ def published_task(log: Log, blobs: BlobStore, digest: bytes, folder: Path) -> T
     if row is None:
         raise NotFound(f"There is no task {digest.hex()[:12]} here.", hint="autoresearch task list")
     record = log.records.get(row.id)
-    body = record.body
-    assert isinstance(body, Task)
+    body = record.body_as(Task)
 
     def content(blob: BlobRef, name: str) -> bytes:
         if not blobs.has(blob.sha256):

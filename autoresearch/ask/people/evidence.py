@@ -109,8 +109,7 @@ def measured_evidence(log: Log, verification: bytes, measured: Verification) -> 
     """
     record = log.records.get(verification)
     assert isinstance(record.body, Verification), "only what states a value is measured"
-    run = log.records.get(record.body.run).body
-    assert isinstance(run, Run), "the records were checked before"
+    run = log.records.get(record.body.run).body_as(Run)
     if measured.verdict not in ("pass", "fail"):
         raise AutoresearchError(f"it could not be measured here: {measured.reason}", hint="autoresearch node logs")
     rules = log.tasks.rules(run.task)
@@ -176,8 +175,7 @@ def _lineage(log: Log, record: Record, signed: proof.StoredRecord, steps: list[p
 
 
 def _statement(log: Log, record: Record) -> proof.ProofResult:
-    body = record.body
-    assert isinstance(body, Verification), "only a verification states what it measured"
+    body = record.body_as(Verification)
     linked = [
         row.id
         for row in log.verifications.commitments(body.run)

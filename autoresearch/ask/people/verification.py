@@ -85,7 +85,6 @@ def _newest(log: Log, task: bytes) -> Iterator[VerifiedView]:
 
 def _verified(log: Log, record: Record, body: Verification, run: Record, subject: Run) -> VerifiedView:
     values = sorted(body.values)
-    values = sorted(body.values)
     return VerifiedView(
         id=format_id(record.id),
         run=format_id(run.id),

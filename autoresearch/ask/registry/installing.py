@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,8 @@ from autoresearch.ask.registry.choosing import read_component
 from autoresearch.ask.registry.git_source import HTTPS, fetch_files
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
-from autoresearch.log.connection import sync_folder
 from autoresearch.log.log import Log
+from autoresearch.paths import sync_path
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import BlobRef
 from autoresearch.run.package_locks import resolve_packages
@@ -191,39 +190,18 @@ def write_tree(files: Sequence[File], folder: Path) -> None:
                 with place.open("xb") as target:
                     target.write(file.content)
                 place.chmod(0o755 if file.executable else 0o644)
-            for place in made.rglob("*"):
-                _force(place)
-            _force(made)
+            for place in made.rglob("*"):  # after all are written, so that the disk takes them together
+                sync_path(place)
+            sync_path(made)
             if folder.exists():
                 folder.rename(before)
-            _take_place(made, folder, before)
-            sync_folder(folder.parent)
+            try:
+                made.rename(folder)
+            except OSError:
+                if before.exists():
+                    before.rename(folder)
+                raise
+            sync_path(folder.parent)
     except OSError as error:
         sentence = f"{folder} can't be written: {error.strerror}; nothing was installed"
         raise Refused(sentence, hint="check the disk") from error
-
-
-def _take_place(made: Path, folder: Path, before: Path) -> None:
-    try:
-        made.rename(folder)
-    except OSError:
-        if before.exists():
-            before.rename(folder)
-        raise
-
-
-def _write(file: File, folder: Path) -> None:
-    place = folder / file.path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("xb") as target:
-        target.write(file.content)
-    place.chmod(0o755 if file.executable else 0o644)
-
-
-def _force(path: Path) -> None:
-    """Have a file on the disk. After all are written, so that the disk takes them together."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -25,7 +25,7 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task import release
 from autoresearch.task.program import form_fault, is_tool_file
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import EMPTY, parse_python, python_tree
 from autoresearch.text import one_line, read_toml
 
 COMPONENT_INI = "component.ini"
@@ -158,10 +158,7 @@ def prepared(
 def _docstring(files: Sequence[release.File], class_name: str, file_path: str) -> str:
     """What the code says of itself, in its first paragraph: the class, else its file."""
     content = next((file.content for file in files if file.path == file_path), b"")
-    try:
-        tree = parse_python(content)
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
+    tree = python_tree(content) or EMPTY
     short = class_name.rpartition(":")[2]
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == short]
     texts = [*(ast.get_docstring(node) for node in classes), ast.get_docstring(tree)]

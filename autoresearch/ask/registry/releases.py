@@ -101,8 +101,7 @@ def own_release(log: Log, reference: str, me: bytes | None) -> Record:
 
 def yanked_answer(release: Record, yank: Record) -> components.YankedAnswer:
     """What was yanked, and by which record."""
-    body = release.body
-    assert isinstance(body, ReleaseBody)
+    body = release.body_as(ReleaseBody)
     assert isinstance(yank.body, YankBody)
     return components.YankedAnswer(
         id=format_id(release.id), name=body.name, version=body.version, yank=format_id(yank.id), reason=yank.body.reason

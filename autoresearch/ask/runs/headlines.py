@@ -275,8 +275,7 @@ class _Headlines:
         return msgspec.structs.replace(view, summary=summary(named))
 
     def _text(self, record: Record) -> RunText:
-        body = record.body
-        assert isinstance(body, Run)
+        body = record.body_as(Run)
         if body.task not in self._tellers:
             self._tellers[body.task] = teller_of(self._log, self._blobs, body.task, me=self._me)
         above = self._log.records.find(body.parent) if body.parent else None

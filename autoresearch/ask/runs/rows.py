@@ -92,8 +92,7 @@ class Rows:
         values: dict[bytes, float],
     ) -> answers.RunRow:
         record = records[run.id]
-        body, judgement = record.body, judged[run.id]
-        assert isinstance(body, Run)
+        body, judgement = record.body_as(Run), judged[run.id]
         above = records.get(body.parent) if body.parent else None
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
         text = self.teller.tell(described(body, record.time), described(parent) if parent else None)
@@ -258,9 +257,8 @@ def participant_runs_answer(
         total += sum(counts.values())
         last = log.listing.facts(criteria, log.listing.page(criteria, "time", falling=True, limit=request.limit))
         newest += [(run.place, task, run.n) for run in last.values()]
-        rules = log.tasks.rules(task)
         sound = replace(criteria, marks=frozenset(mark.value for mark in COUNTED_MARKS))
-        for n in log.listing.page(sound, "value", falling=bool(rules and rules.sign < 0), limit=1):
+        for n in log.listing.page(sound, "value", falling=log.tasks.sign(task) < 0, limit=1):
             best[task] = n
         theirs = {*(criteria.authors or ()), *(own.device for own in criteria.own)}
         devices |= {device for author, device in log.listing.hardware(task) if author in theirs and device}

@@ -11,10 +11,10 @@ from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
 from autoresearch.log.tables.filters import Filter
+from autoresearch.record.record import DAY_MS
 from autoresearch.text import counted, duration, value
 from autoresearch.words import HypothesisState, RunMark
 
-DAY_MS = 24 * 3600 * 1000
 # Of so many hypotheses, the newest, it is asked what became of them.
 _HYPOTHESES = 200
 
@@ -55,8 +55,7 @@ def _hypotheses(log: Log, task: FoundTask, me: bytes | None) -> dict[bytes, Cita
 
 def _best(log: Log, task: FoundTask, since_ms: int) -> tuple[float | None, float | None, str]:
     """The value that led before and the one that leads now, and whose it is: ``verified`` or ``reported``."""
-    rules = log.tasks.rules(task.digest)
-    sign = rules.sign if rules else 1.0
+    sign = log.tasks.sign(task.digest)
     every = Filter(task=task.digest, board=board_hardware(log, task.digest) or "")
     for sure, origin in (1, "verified"), (0, "reported"):
         led = log.listing.leaders(every, sure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from autoresearch.judging.states import REPLICATE, Judgement
@@ -51,8 +51,7 @@ def _facts_of(log: Tables, run: Record, judgement: Judgement) -> list[FactRow]:
     """What a run says, by its judgement and the verifications that count; nothing where nobody verified it."""
     if not log.verifications.of(run.id):
         return []
-    body, voter = run.body, roster_of(log).voter
-    assert isinstance(body, Run)
+    body, voter = run.body_as(Run), roster_of(log).voter
     facts = [
         FactRow(
             verification.id,
@@ -101,8 +100,7 @@ def _spent(log: Tables, run: Run) -> Spent | None:
 
 
 def _limit_ms(log: Tables, task: bytes) -> float | None:
-    limits = (log.tasks.definition(task) or {}).get("limits")
-    seconds = limits.get("seconds") if isinstance(limits, Mapping) else None
+    seconds = log.tasks.stated(task, "limits", "seconds")
     return _LIMITS * 1000 * float(seconds) if isinstance(seconds, int | float) else None
 
 

@@ -120,8 +120,7 @@ class Belief(NamedTuple):
 
 def believe_run(log: Tables, run: Record, *, believed: bool) -> Belief:
     """Believe the value of a run on this machine, or with ``believed`` false no longer, and compute what follows."""
-    body = run.body
-    assert isinstance(body, Run)
+    body = run.body_as(Run)
     with log.writer.settling():
         before = log.beliefs.disbelieved(body.task)
         changed = log.beliefs.believe(run.id, believed=believed)

@@ -12,21 +12,17 @@ from autoresearch.log.tables.records import merged_up_to
 
 def change(connection: sqlite3.Connection, changes: Changes) -> None:
     """Find the forks at the touched places, and the authors whose runs come after one."""
-    _find_forks(connection, changes.shared)
-    for author in {author for author, _ in changes.places} | changes.authors:
-        changes.programs |= _find_suspect(connection, author)
-
-
-def _find_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]) -> None:
-    """A fork is where one author has two records with one sequence number."""
+    # A fork is where one author has two records with one sequence number.
     forked: list[tuple[bytes, int]] = []
     whole: list[tuple[bytes, int]] = []
-    for place in places:
+    for place in changes.shared:
         query = "SELECT count(*) FROM record WHERE author = ? AND seq = ?"
         (forked if connection.execute(query, place).fetchone()[0] > 1 else whole).append(place)
     connection.executemany("INSERT OR IGNORE INTO fork VALUES(?, ?)", forked)
     if connection.execute("SELECT EXISTS(SELECT 1 FROM fork)").fetchone()[0]:
         connection.executemany("DELETE FROM fork WHERE author = ? AND seq = ?", whole)
+    for author in {author for author, _ in changes.places} | changes.authors:
+        changes.programs |= _find_suspect(connection, author)
 
 
 def _find_suspect(connection: sqlite3.Connection, author: bytes) -> set[Program]:

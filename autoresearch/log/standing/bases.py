@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -199,13 +199,9 @@ def tier_of(placed: Placed, context: TrustContext) -> int | None:
 
 def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
     """A predicate: whether a value on a task is possible, and not past its floor."""
-    sign, floor = log.tasks.sign(task), cached(log, ("floor", task), lambda: _floor(log, task), lasting=True)
+    stated = cached(log, ("floor", task), lambda: log.tasks.stated(task, "metric", "floor"), lasting=True)
+    sign, floor = log.tasks.sign(task), possible_value(stated)
     return lambda value: possible_value(value, sign=sign, floor=floor) is not None
-
-
-def _floor(log: Log, task: bytes) -> float | None:
-    metric = (log.tasks.definition(task) or {}).get("metric")
-    return possible_value(metric.get("floor")) if isinstance(metric, Mapping) else None
 
 
 def backed(log: Log, task: bytes, context: TrustContext, state: RunState) -> list[Placed]:

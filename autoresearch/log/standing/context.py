@@ -123,7 +123,13 @@ def is_own_task(log: Tables, task: Task, own: frozenset[bytes], *, shipped: Task
     this log: no other participant can choose it. A file that differs in one byte from a published one is another file.
     """
     files = _files(task) - _files(shipped)
-    first = _first_publishers(log, files)
+    # By file, the device that first published it in a task. Unpublished files are left out.
+    first: dict[bytes, bytes] = {}
+    for record in log.records.arrived("task"):
+        body = record.body_as(TaskBody)
+        for blob in (body.baseline, *body.harness.values()):
+            if blob.sha256 in files:
+                first.setdefault(blob.sha256, record.author)
     if not own.issuperset(first.values()):
         return False
     program = hashlib.sha256(task.baseline).digest()
@@ -171,18 +177,6 @@ def _is_task_s_program(log: Tables, run: Run) -> bool:
     row = log.tasks.find(run.task)
     body = log.records.get(row.id).body if row else None
     return isinstance(body, TaskBody) and body.baseline.sha256 == run.source.sha256
-
-
-def _first_publishers(log: Tables, files: set[bytes]) -> dict[bytes, bytes]:
-    """By file, the device that first published it in a task. Unpublished files are left out."""
-    publishers: dict[bytes, bytes] = {}
-    for record in log.records.arrived("task"):
-        body = record.body
-        assert isinstance(body, TaskBody)
-        for blob in (body.baseline, *body.harness.values()):
-            if blob.sha256 in files:
-                publishers.setdefault(blob.sha256, record.author)
-    return publishers
 
 
 def _is_others_run(log: Tables, source: str, own: frozenset[bytes]) -> bool:
@@ -261,8 +255,7 @@ def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], O
     A device has one for a stage and a round: its first by number. So no verifier can commit to two values and then
     choose which one to reveal.
     """
-    check = record.body
-    assert isinstance(check, Verification)
+    check = record.body_as(Verification)
     own = commitments.get((record.author, check.stage, check.round))
     linked = [own.by_id[link] for link in record.links if link in own.by_id] if own else []
     if own is None or not linked:

@@ -229,8 +229,7 @@ def repeated_job(run_id: bytes, stage: str, number: int, proof: bytes) -> Verifi
 def _wanted(log: Log, run: Record, reports: list[Report]) -> Iterator[tuple[str, int]]:
     """The stages and rounds that still need a verifier."""
     state = judgement(log, run.id).state
-    body = run.body
-    assert isinstance(body, Run)
+    body = run.body_as(Run)
     pairs_only = is_pairs_only(log, body)
     if state in VERIFIED and not pairs_only:
         # The round that decided: evaluations of another one change nothing any more.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.tables.tables import Tables
@@ -94,16 +93,9 @@ def note_sources(log: Tables, task: bytes, sources: Mapping[bytes, str]) -> None
 def _baseline(log: Tables, blobs: BlobStore, task: bytes) -> str | None:
     row = log.tasks.find(task)
     body = log.records.get(row.id).body if row else None
-    return _text(blobs, body.baseline.sha256) if isinstance(body, TaskBody) else None
+    return blobs.text(body.baseline.sha256) if isinstance(body, TaskBody) else None
 
 
 def _source(log: Tables, blobs: BlobStore, run: bytes) -> str | None:
     body = log.records.get(run).body
-    return _text(blobs, body.source.sha256) if isinstance(body, Run) else None
-
-
-def _text(blobs: BlobStore, sha256: bytes) -> str | None:
-    try:
-        return blobs.get(sha256).decode() if blobs.has(sha256) else None
-    except (AutoresearchError, UnicodeDecodeError):
-        return None
+    return blobs.text(body.source.sha256) if isinstance(body, Run) else None

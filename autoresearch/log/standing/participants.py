@@ -76,8 +76,7 @@ def invited(log: Log, invitations: Sequence[Invitation], founder: bytes) -> list
     counting = set(roster.participants)
     joins = [record for record in log.records.of_kinds(("join",)) if isinstance(record.body, Join)]
     for record in sorted(joins, key=lambda record: (record.time, record.id)):
-        join = record.body
-        assert isinstance(join, Join)
+        join = record.body_as(Join)
         invitation = by_token.get(join.token)
         if invitation is None or join.participant in counting or len(counting) >= ADMITTED_MAX:
             continue

@@ -78,11 +78,6 @@ MAX_LINEAGE = 1000
 # A child of a false run was compared with a value that does not exist.
 
 
-def runs(log: Log, task: bytes, *, limit: int = 50, author: bytes | None = None) -> list[answers.RunView]:
-    """The newest runs on a task first."""
-    return [run_view(log, stored) for stored in log.runs.newest(task, limit=limit, author=author)]
-
-
 def run(log: Log, run_id: bytes) -> answers.RunView:
     """One run, withdrawn or not. Raises NotFound, or UsageError when the id is that of another kind of record."""
     run_body(log, run_id)
@@ -123,11 +118,6 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[answers.ProgramV
     ]
 
 
-def best(log: Log, task: bytes) -> answers.ProgramView | None:
-    """The first of the leaderboard, or None."""
-    return next(iter(leaderboard(log, task, limit=1)), None)
-
-
 @in_snapshot
 def lineage(log: Log, run_id: bytes) -> list[answers.LineageStep]:
     """The runs from the oldest known ancestor to this one.
@@ -156,8 +146,7 @@ def run_numbers(
     log: Log, record: Record, judged: Judgement, *, values: Mapping[bytes, float] | None = None
 ) -> answers.RunNumbers:
     """The numbers of one run with this judgement. ``values`` are reported ones, its parent's among them."""
-    body = record.body
-    assert isinstance(body, Run)
+    body = record.body_as(Run)
     value = body.value if body.status == RunStatus.OK else None
     values_by_run = log.runs.values(body.task, [body.parent]) if values is None and body.parent else values or {}
     rules = log.tasks.rules(body.task)
@@ -252,7 +241,7 @@ def program_view(
         state=judged.state.value,
         title=row.title,
         author=row.author.hex(),
-        parent=_id(row.parent),
+        parent=_formatted(row.parent),
         time_ms=row.first_time,
         section=section,
         participant=participant_of(log, row.author, row.first_time),
@@ -262,10 +251,6 @@ def program_view(
         decimals=decimals_of(log, row.task),
         **_numbers(rules, judged, value=values.get(row.first), before=values.get(row.parent or b"")),
     )
-
-
-def _id(record_id: bytes | None) -> str | None:
-    return None if record_id is None else format_id(record_id)
 
 
 # How many rows each section takes in turn while there is room.

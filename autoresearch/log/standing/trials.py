@@ -74,7 +74,9 @@ def trials(
     leads, (best, newest, sample) = next_base(log, task, context), extent
     if log.runs.has_more(task, best + newest + sample):
         came = log.runs.newest_attested(task, newest, own=sorted(context.mine), ended=True)
-        some = {*came, *_sample(log, task, context, sample)}
+        # A sample of the runs that ended. Unattested participants take no places.
+        eligible = (run for time_ms, run, author in log.runs.sample(task) if any(whose(author, time_ms, context)))
+        some = {*came, *islice(eligible, sample)}
         digests = {*always, *_best(log, task, context, best), *(row.source_digest for row in log.runs.history_of(some))}
         rows = _selected(log, task, context, leads, digests)
     else:
@@ -93,12 +95,6 @@ def _selected(
     programs = {row.base for row in rows if row.base is not None} - digests
     rows += log.runs.history_of(_some_runs(log, task, context, programs))
     return sorted(rows, key=lambda row: (row.time, row.id))
-
-
-def _sample(log: Log, task: bytes, context: TrustContext, most: int) -> Iterator[bytes]:
-    """A sample of the runs that ended. Unattested participants take no places."""
-    eligible = (run for time_ms, run, author in log.runs.sample(task) if any(whose(author, time_ms, context)))
-    return islice(eligible, most)
 
 
 def _best(log: Log, task: bytes, context: TrustContext, most: int) -> Iterator[bytes]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
 from statistics import fmean
 from typing import NamedTuple
 
-from autoresearch.judging.committee import network_rules
-from autoresearch.judging.states import Judgement, Terms
+from autoresearch.judging.states import Judgement
 from autoresearch.judging.statistics import contradicts, student
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
@@ -30,27 +28,15 @@ def verdict(log: Log, run: Record) -> str:
 
     A run of which nobody can measure anything lacks nothing.
     """
-    judged, body = verification.judgement(log, run.id), run.body
-    assert isinstance(body, Run)
+    judged, body = verification.judgement(log, run.id), run.body_as(Run)
     if judged.state is RunState.NOT_BELIEVED:
         is_final = log.beliefs.of([run.id]).get(run.id) is Disbelief.FLOOR
         hint = "" if is_final else f"; if the number is true: autoresearch run believe {short_id(run.id)}"
         return disbelief_sentence(log, run.id) + hint
     missing = ""
     if judged.state in UNDECIDED and body.value is not None and log.trust.names_anybody:
-        rules = log.tasks.rules(body.task)
-        missing = missing_sentence(
-            judged,
-            Terms(
-                verification.voters_at(log, run),
-                network_rules(log.network),
-                noise=rules.noise if rules else 0.0,
-                pairs_only=verification.is_pairs_only(log, body),
-                state_only=verification.is_state_only(body),
-                exact=verification.is_exact(log, body.task),
-            ),
-            has_parent=body.parent is not None,
-        )
+        terms = verification.terms_of(log, body, verification.voters_at(log, run))
+        missing = missing_sentence(judged, terms, has_parent=body.parent is not None)
     return verdict_sentence(judged, missing=missing)
 
 
@@ -146,8 +132,7 @@ def stated_spread(log: Log, task: bytes) -> Spread:
 
 def _noise_runs(log: Log, task: bytes) -> int | None:
     """In how many runs the publisher of a task saw its noise; None: it is stated as known."""
-    metric = (log.tasks.definition(task) or {}).get("metric")
-    runs = metric.get("noise_runs") if isinstance(metric, Mapping) else None
+    runs = log.tasks.stated(task, "metric", "noise_runs")
     return runs if isinstance(runs, int) and runs > 1 else None
 
 

@@ -6,7 +6,7 @@ It depends on the records and the trust list, never on a clock: a verification i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -56,26 +56,17 @@ def judge_now(log: Tables, run: Record) -> states.Judgement:
 
 def judge_reports(log: Tables, run: Record, reports: Sequence[states.Report]) -> states.Judgement:
     """The judgement of a run, if these were all the reports on it."""
-    body = run.body
-    assert isinstance(body, Run)
-    rules = log.tasks.rules(body.task)
-    noise = rules.noise if rules else 0.0
+    body = run.body_as(Run)
+    terms = terms_of(log, body, voters_at(log, run) if reports else 0)  # counting them all takes its time
     author = roster_of(log).voter(run.author, run.time).voter
     judged = states.judge(
         reports,
-        states.Terms(
-            voters_at(log, run) if reports else 0,  # counting them all takes its time
-            network_rules(log.network),
-            noise,
-            pairs_only=is_pairs_only(log, body),
-            state_only=is_state_only(body),
-            exact=is_exact(log, body.task),
-        ),
+        terms,
         author=author,
-        minimum_effect=MINIMUM_EFFECT_NOISES * noise,
+        minimum_effect=MINIMUM_EFFECT_NOISES * terms.noise,
         lineage=states.Lineage(
             claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
-            parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
+            parent=_number_of_parent(log, body, terms.noise) if any(report.parents for report in reports) else None,
             as_parent=_as_parent(log, run),
         ),
     )
@@ -89,6 +80,19 @@ def judge_reports(log: Tables, run: Record, reports: Sequence[states.Report]) ->
     return judged
 
 
+def terms_of(log: Tables, run: Run, voters: int) -> states.Terms:
+    """What a run is judged by in a network of so many voters."""
+    rules = log.tasks.rules(run.task)
+    return states.Terms(
+        voters,
+        network_rules(log.network),
+        noise=rules.noise if rules else 0.0,
+        pairs_only=is_pairs_only(log, run),
+        state_only=is_state_only(run),
+        exact=is_exact(log, run.task),
+    )
+
+
 def _uncounted(log: Tables, run: Record) -> int:
     """How many others measured a run whose verifications do not count."""
     voter = roster_of(log).voter
@@ -98,7 +102,7 @@ def _uncounted(log: Tables, run: Record) -> int:
     return len({voter(row.author, row.time).voter for row in rows} - {author})
 
 
-def _number_of_parent(log: Tables, run: Run, rules: statistics.TaskRules | None) -> float | None:
+def _number_of_parent(log: Tables, run: Run, noise: float) -> float | None:
     """The number of a run's parent, smaller is better: the network's, else the reported one, if any."""
     parent = log.records.find(run.parent) if run.parent else None
     if parent is None or not isinstance(parent.body, Run) or parent.body.task != run.task:
@@ -107,7 +111,7 @@ def _number_of_parent(log: Tables, run: Run, rules: statistics.TaskRules | None)
         return None  # its number says what it learned elsewhere, not what its program learns in a pair
     judged = states.judge(
         [report for _, report in counted_reports(log, parent)],
-        states.Terms(voters_at(log, parent), network_rules(log.network), rules.noise if rules else 0.0),
+        states.Terms(voters_at(log, parent), network_rules(log.network), noise),
         author=roster_of(log).voter(parent.author, parent.time).voter,
         minimum_effect=0.0,
     )
@@ -117,8 +121,7 @@ def _number_of_parent(log: Tables, run: Run, rules: statistics.TaskRules | None)
 
 def _as_parent(log: Tables, run: Record) -> list[float]:
     """What each voter measured of a run where it was the parent in pairs; smaller is better."""
-    roster, body = roster_of(log), run.body
-    assert isinstance(body, Run)
+    roster, body = roster_of(log), run.body_as(Run)
     author = roster.voter(run.author, run.time).voter
     by_voter: dict[bytes, list[float]] = {}
     for child_id in log.verifications.paired_children(run.id):
@@ -218,8 +221,7 @@ def first_words(log: Tables, run: Record) -> list[tuple[Record, states.Report]]:
 
 def count_verifications(log: Tables, run: Record, state: RunState) -> Iterator[CountedVerification]:
     """The verifications of a run in this state that count, of each participant the first of a stage and a round."""
-    body, first = run.body, first_words(log, run)
-    assert isinstance(body, Run)
+    body, first = run.body_as(Run), first_words(log, run)
     reports, rules = [report for _, report in first], log.tasks.rules(body.task)
     timely = states.in_time(reports, min(network_rules(log.network).quorum, max(voters_at(log, run) - 1, 1)))
     apart = _apart([report for report in reports if report.stage == states.REPLICATE], rules.noise if rules else 0.0)
@@ -256,8 +258,7 @@ def _reports(log: Tables, run: Record) -> Iterator[tuple[Record, states.Report]]
 
 
 def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, states.Report]]:
-    body = run.body
-    assert isinstance(body, Run)
+    body = run.body_as(Run)
     roster, commitments = roster_of(log), committed_by(log.verifications.commitments(run.id))
     author, awaited = roster.voter(run.author, run.time).voter, needed(log, run, stage)
     lacking: defaultdict[int, set[bytes]] = defaultdict(set)  # by round, the voters that could not get the files
@@ -267,8 +268,7 @@ def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator
         if output is None or row.stage != stage or row.round >= states.ROUNDS[stage]:
             continue  # no such round is asked for
         record = log.records.get(row.id)
-        check = record.body
-        assert isinstance(check, Verification)
+        check = record.body_as(Verification)
         committee = _Committee(check.round, asked_ms, stalled_ms.get(check.round))
         if not _is_drawn(log, run, record.author, record.time, output, committee):
             continue
@@ -345,8 +345,7 @@ def is_exact(log: Tables, task: bytes) -> bool:
 
 
 def _states_no_noise(log: Tables, task: bytes) -> bool:
-    metric = (log.tasks.definition(task) or {}).get("metric")
-    noise = metric.get("noise") if isinstance(metric, Mapping) else None
+    noise = log.tasks.stated(task, "metric", "noise")
     return isinstance(noise, int | float) and not isinstance(noise, bool) and noise == 0
 
 
@@ -408,13 +407,8 @@ def tolerance_of(log: Tables, task: bytes) -> float | None:
 
 
 def _tolerance(log: Tables, task: bytes) -> float | None:
-    tolerance = _evaluation(log, task).get("tolerance")
+    tolerance = log.tasks.stated(task, "evaluation", "tolerance")
     return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
-
-
-def _evaluation(log: Tables, task: bytes) -> Mapping[object, object]:
-    evaluation = (log.tasks.definition(task) or {}).get("evaluation")
-    return evaluation if isinstance(evaluation, Mapping) else {}
 
 
 def evaluated_ms(log: Tables, run: Record, reports: Iterable[states.Report], number: int) -> list[int]:
@@ -435,8 +429,7 @@ def _pairs_asked_ms(log: Tables, run: Record, reports: Iterable[states.Report]) 
     The run's own time is its author's statement. A quorum may come first in round 0 or in round 1; the earlier one
     counts. Where only pairs are possible, or neither round has a quorum, it is the run's own time.
     """
-    body = run.body
-    assert isinstance(body, Run)
+    body = run.body_as(Run)
     if is_pairs_only(log, body):
         return run.time
     reports, quorum = list(reports), needed(log, run, states.EVALUATE)

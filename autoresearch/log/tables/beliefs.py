@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from autoresearch.log.connection import Reader, in_parts, marks
+from autoresearch.log.connection import Reader
 from autoresearch.words import Disbelief
 
 _BELIEVED = """
@@ -64,8 +64,7 @@ class Beliefs:
         SELECT record.id, standing.disbelief FROM record CROSS JOIN standing ON standing.n = record.n
         WHERE record.id IN ({}) AND standing.disbelief <> ''
         """
-        rows = (row for part in in_parts(runs) for row in self._reader.read(query.format(marks(part)), part))
-        return {run: Disbelief(word) for run, word in rows}
+        return {run: Disbelief(word) for run, word in self._reader.among(query, runs)}
 
     def believed(self, task: bytes) -> list[BelievedRun]:
         """The runs on a task that a person believes."""
@@ -78,12 +77,8 @@ class Beliefs:
 
     def measuring(self, task: bytes, programs: Collection[bytes]) -> dict[bytes, bytes]:
         """How those of these programs measure of which it is known, by source digest."""
-        query = "SELECT source_digest, digest FROM measuring WHERE task = {} AND source_digest IN ({})"
-        return dict(
-            row
-            for part in in_parts(programs)
-            for row in self._reader.read(query.format("?" + str(len(part) + 1), marks(part)), (*part, task))
-        )
+        query = "SELECT source_digest, digest FROM measuring WHERE source_digest IN ({}) AND task = ?"
+        return dict(self._reader.among(query, programs, task))
 
     def unread(self, task: bytes, most: int) -> dict[bytes, bytes]:
         """Runs among so many of the best whose programs measure in a way that is not known: by source digest."""

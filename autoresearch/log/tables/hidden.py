@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from autoresearch.log.connection import VISIBLE, Reader, in_parts, marks
+from autoresearch.log.connection import VISIBLE, Reader
 from autoresearch.log.rows import Revision
 
-_HIDDEN = "SELECT record.id FROM record WHERE record.id IN ({}) AND NOT ({})"
+_HIDDEN = f"SELECT record.id FROM record WHERE record.id IN ({{}}) AND NOT ({VISIBLE.format('record')})"  # noqa: S608
 _REASONS = """
 SELECT hide.thing, hide.origin, hide.reason, hide.time FROM hide WHERE hide.thing IN (
     SELECT hidden.thing FROM record CROSS JOIN hidden ON hidden.n = record.n WHERE record.id = ?1
@@ -53,20 +53,14 @@ class Hidden:
         """Those of these records that are hidden."""
         if not records or not self:
             return frozenset()
-        rows = (
-            row
-            for part in in_parts(records)
-            for row in self._reader.read(_HIDDEN.format(marks(part), VISIBLE.format("record")), part)
-        )
-        return frozenset(record for (record,) in rows)
+        return frozenset(record for (record,) in self._reader.among(_HIDDEN, records))
 
     def of_keys(self, keys: Collection[bytes]) -> frozenset[bytes]:
         """Those of these keys whose records are hidden."""
         if not keys or not self:
             return frozenset()
         query = "SELECT DISTINCT author FROM hidden_author WHERE author IN ({})"
-        rows = (row for part in in_parts(keys) for row in self._reader.read(query.format(marks(part)), part))
-        return frozenset(key for (key,) in rows)
+        return frozenset(key for (key,) in self._reader.among(query, keys))
 
     def __bool__(self) -> bool:
         """Whether anything is hidden: looked up once in a snapshot, since nearly every question asks it."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from sqlite3 import Connection
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
-from autoresearch.log.connection import ENDED, PAGE, VISIBLE, Reader, in_parts, marks
+from autoresearch.log.connection import ENDED, PAGE, VISIBLE, Reader, marks
 from autoresearch.log.rows import ClaimRow, Fork, Head
 from autoresearch.record.encoding import COMMON, format_id, prefix_range, short_id
 from autoresearch.record.kinds import TASK_KINDS
@@ -49,11 +49,7 @@ class Records:
 
     def several(self, ids: Collection[bytes]) -> list[Record]:
         """Those of these records that are here, in no order."""
-        return [
-            _parsed(raw, signature)
-            for part in in_parts(ids)
-            for raw, signature in self._reader.read(_SIGNED.format(marks(part)), part)
-        ]
+        return [_parsed(raw, signature) for raw, signature in self._reader.among(_SIGNED, ids)]
 
     def get(self, record_id: bytes) -> Record:
         """The record with this id. Raises NotFound."""
@@ -91,11 +87,7 @@ class Records:
 
     def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Those of ``ids`` that are here."""
-        stored = set[bytes]()
-        for part in in_parts(ids):
-            query = f"SELECT id FROM record WHERE id IN ({marks(part)})"  # noqa: S608
-            stored.update(record_id for (record_id,) in self._reader.rows(query, *part))
-        return stored
+        return {record for (record,) in self._reader.among("SELECT id FROM record WHERE id IN ({})", ids)}
 
     def newest(
         self,

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from autoresearch.judging.statistics import TaskRules
-from autoresearch.log.connection import COPIED, COUNTS, ENDED, RUN_COLUMNS, SUSPECT, VISIBLE, Reader, in_parts, marks
+from autoresearch.log.connection import COPIED, COUNTS, ENDED, RUN_COLUMNS, SUSPECT, VISIBLE, Reader, in_parts
 from autoresearch.log.rows import (
     Entry,
     EntryKey,
@@ -73,12 +73,7 @@ class Runs:
         SELECT id, value FROM run WHERE n IN (SELECT n FROM record WHERE id IN ({}))
         AND +task = ? AND status = 'ok' AND value IS NOT NULL
         """
-        parts = ((query.format(marks(part)), [*part, task]) for part in in_parts(runs))
-        return {run: value for text, part in parts for run, value in self._reader.read(text, part)}
-
-    def suspects(self) -> dict[bytes, int]:
-        """The devices with an unmerged fork, each with the number of the record after which it is in doubt."""
-        return dict(self._reader.rows("SELECT author, seq FROM suspect"))
+        return dict(self._reader.among(query, runs, task))
 
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
@@ -86,9 +81,8 @@ class Runs:
 
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""
-        condition = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
-        parts = ((f"{_HISTORY} {condition.format(marks(part))}", part) for part in in_parts(runs))
-        return [HistoryRow(*row) for query, part in parts for row in self._reader.read(query, part)]
+        query = f"{_HISTORY} WHERE n IN (SELECT n FROM record WHERE id IN ({{}}))"  # noqa: S608
+        return [HistoryRow(*row) for row in self._reader.among(query, runs)]
 
     def signed(self, task: bytes) -> list[SignedRun]:
         """All runs that were published on a task, withdrawn ones too, the oldest first."""
@@ -281,6 +275,11 @@ class Tasks:
         rows = self._reader.rows(query, task)
         body = parse_stored(*rows[0]).body if rows else None
         return body.definition if isinstance(body, Task) else None
+
+    def stated(self, task: bytes, table: str, key: str) -> object:
+        """What the definition of a task has in a table; None where it has nothing there, or nobody published it."""
+        section = (self.definition(task) or {}).get(table)
+        return section.get(key) if isinstance(section, Mapping) else None
 
     def sizes(self, digest: bytes) -> list[TaskRow]:
         """The other sizes of a task by budget: the same program to begin with, the same number, names like ``gpt-m``.

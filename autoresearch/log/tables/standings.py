@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from autoresearch.judging.states import Judgement, VerifierCounts
-from autoresearch.log.connection import COPIED, COUNTS, RUN_COLUMNS, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.connection import COPIED, COUNTS, RUN_COLUMNS, SUSPECT, Reader, in_parts
 from autoresearch.log.rows import CreditRow, RunFacts
 from autoresearch.words import RunState
 
@@ -77,14 +77,12 @@ class Standings:
         """What is judged of those of these that are runs."""
         return {
             run: Judgement._make((RunState(state), *values[:_NUMBERS], VerifierCounts._make(values[_NUMBERS:])))
-            for part in in_parts(runs)
-            for run, state, *values in self._reader.read(_READ.format(marks(part)), part)
+            for run, state, *values in self._reader.among(_READ, runs)
         }
 
     def facts(self, numbers: Collection[int]) -> list[RunFacts]:
         """What records say of those of these that are runs, by their numbers."""
-        rows = (row for part in in_parts(numbers) for row in self._reader.read(_FACTS.format(marks(part)), part))
-        return [RunFacts(*row) for row in rows]
+        return [RunFacts(*row) for row in self._reader.among(_FACTS, numbers)]
 
     def new_runs(self, after: int) -> list[RunFacts]:
         """The same of the runs after the record with a number that are not to be judged again."""
@@ -92,7 +90,7 @@ class Standings:
 
     def verified(self, runs: Collection[bytes]) -> set[bytes]:
         """Those of these runs that somebody verified, or a run that names one as its parent."""
-        return {run for part in in_parts(runs) for (run,) in self._reader.read(_VERIFIED.format(marks(part)), part)}
+        return {run for (run,) in self._reader.among(_VERIFIED, runs)}
 
     def decided(self, author: bytes, limit: int = 1000) -> dict[bytes, RunState]:
         """The states of a device's newest runs on which verifiers decided something."""
@@ -114,17 +112,14 @@ class Standings:
 
     def of_keys(self, keys: Collection[bytes]) -> set[bytes]:
         """The runs that these devices verified, and of theirs those that others verified, or ran as a parent."""
-        runs = set[bytes]()
-        for part in in_parts(keys):
-            query = f"""
-            SELECT run FROM verification WHERE author IN ({marks(part)})
-            UNION SELECT id FROM record WHERE kind = 'run' AND author IN ({marks(part)}) AND (
-                EXISTS(SELECT 1 FROM verification WHERE run = record.id)
-                OR EXISTS(SELECT 1 FROM lineage CROSS JOIN record AS child ON child.n = lineage.n
-                    CROSS JOIN verification ON verification.run = child.id WHERE lineage.parent = record.id))
-            """  # noqa: S608
-            runs.update(run for (run,) in self._reader.read(query, part))
-        return runs
+        query = """
+        SELECT run FROM verification WHERE author IN ({0})
+        UNION SELECT id FROM record WHERE kind = 'run' AND author IN ({0}) AND (
+            EXISTS(SELECT 1 FROM verification WHERE run = record.id)
+            OR EXISTS(SELECT 1 FROM lineage CROSS JOIN record AS child ON child.n = lineage.n
+                CROSS JOIN verification ON verification.run = child.id WHERE lineage.parent = record.id))
+        """
+        return {run for (run,) in self._reader.among(query, keys)}
 
     def verified_in(self, start_ms: float, end_ms: float) -> set[bytes]:
         """The verified runs from one time on, and before another."""
@@ -202,8 +197,7 @@ class Credits:
         if voters is None:
             yield from map(VoterSum._make, self._reader.read(query.format(""), ()))
             return
-        for part in in_parts(voters):
-            yield from map(VoterSum._make, self._reader.read(query.format(f" WHERE voter IN ({marks(part)})"), part))
+        yield from map(VoterSum._make, self._reader.among(query.format(" WHERE voter IN ({})"), voters))
 
     def newest(self, root: bytes, what: str, task: bytes | None, limit: int) -> list[tuple[int, bytes]]:
         """Time and record of the newest facts of a root key of a kind."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
-from autoresearch.log.connection import VISIBLE, Reader, in_parts, marks
+from autoresearch.log.connection import VISIBLE, Reader, in_parts
 from autoresearch.log.projection import task_mark
 from autoresearch.log.rows import ReleaseRow, YankRow
 
@@ -170,11 +170,8 @@ class Releases:
 
     def yanks(self, releases: Collection[bytes]) -> list[YankRow]:
         """Everything that was said against these releases, whoever said it; the oldest first."""
-        several: list[YankRow] = []
-        for part in in_parts(releases):
-            query = f"SELECT id, author, time, target FROM yank WHERE target IN ({marks(part)})"  # noqa: S608
-            several += [YankRow(*row) for row in self._reader.rows(query, *part)]
-        return sorted(several, key=lambda row: (row.time, row.id))
+        rows = self._reader.among("SELECT id, author, time, target FROM yank WHERE target IN ({})", releases)
+        return sorted(map(YankRow._make, rows), key=lambda row: (row.time, row.id))
 
     def count(self) -> int:
         """How many releases there are."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.log.connection import RUN_COLUMNS, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.connection import RUN_COLUMNS, SUSPECT, Reader
 from autoresearch.log.rows import (
     CommitmentRow,
     Copy,
@@ -105,16 +105,11 @@ class Evidence:
         """The runs of these voters, or of all, that were published as a discovery although others had them."""
         if voters is None:
             return [Copy(*row[:-1]) for row in self._reader.read(_COPIES.format("true"), ())]
-        parts = ((_COPIES.format(f"copy.voter IN ({marks(part)})"), part) for part in in_parts(voters))
-        return [Copy(*row[:-1]) for query, part in parts for row in self._reader.read(query, part)]
+        return [Copy(*row[:-1]) for row in self._reader.among(_COPIES.format("copy.voter IN ({})"), voters)]
 
     def originals(self, runs: Collection[bytes]) -> dict[bytes, bytes]:
         """Those of these runs that are copies, each with the run that had its checkpoint or program before."""
-        return {
-            run: original
-            for part in in_parts(runs)
-            for run, original in self._reader.read(_ORIGINALS.format(marks(part)), part)
-        }
+        return dict(self._reader.among(_ORIGINALS, runs))
 
     def count_like(self, group: Shared) -> int:
         """How many runs have a program or a checkpoint."""
@@ -149,8 +144,7 @@ class Mentions:
 
     def of(self, runs: Collection[bytes]) -> list[MentionRow]:
         """The records that name runs; not those of a device behind an unmerged fork, whose order means nothing."""
-        rows = (row for part in in_parts(runs) for row in self._reader.read(_NAMED.format(marks(part)), part))
-        return [MentionRow(*row) for row in rows]
+        return [MentionRow(*row) for row in self._reader.among(_NAMED, runs)]
 
     def runs_that_link(self, record_id: bytes) -> list[bytes]:
         """The runs that link a record and don't build on it, in the order of their ids."""

@@ -9,7 +9,7 @@ import ast
 
 from autoresearch.propose.mind.brief import fenced
 from autoresearch.task.model import Task
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import EMPTY, python_tree
 
 # A file with no more is shown whole.
 WHOLE_BYTES = 1200
@@ -42,10 +42,7 @@ def in_short(name: str, text: str) -> str:
         return text.strip()
     if not name.endswith(".py"):
         return f"{text[:WHOLE_BYTES].strip()}\n[… {len(text) - WHOLE_BYTES} more characters]"
-    try:
-        tree = parse_python(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
+    tree = python_tree(text) or EMPTY
     lines = text.splitlines()
     parts = [f'"""{docstring}"""'] if (docstring := ast.get_docstring(tree)) else []
     for node in tree.body:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.errors import UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import next_base
@@ -205,8 +205,7 @@ def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> Lead
     base = next_base(log, task.digest, context)
     if base is None:
         return LeadingProgram("", None, Origin.REPORTED, 0, "", task.baseline.decode())
-    body = log.records.get(base.row.first).body
-    assert isinstance(body, Run)
+    body = log.records.get(base.row.first).body_as(Run)
     is_reported = base.judgement.value is None
     return LeadingProgram(
         short_id(base.row.first),
@@ -228,12 +227,7 @@ def _cost(body: Run) -> str:
 
 def _source(blobs: BlobStore, run: Run) -> str | None:
     """The program of a run, where it is on this machine, is text and no larger than a program may be."""
-    if run.source.size > MAX_FILE_BYTES:
-        return None
-    try:
-        return blobs.get(run.source.sha256).decode()
-    except (AutoresearchError, UnicodeDecodeError):
-        return None
+    return None if run.source.size > MAX_FILE_BYTES else blobs.text(run.source.sha256)
 
 
 def _added(before: str, after: str) -> str:
@@ -288,8 +282,7 @@ class _Desk:
         return self._attempt(trial, trial.value, 1)
 
     def _attempt(self, trial: Trial, value: float | None, seeds: int) -> Attempt:
-        body = self.log.records.get(trial.row.id).body
-        assert isinstance(body, Run)
+        body = self.log.records.get(trial.row.id).body_as(Run)
         delta, margin = self._change(trial, value, seeds)
         return Attempt(
             id=short_id(trial.row.id),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import preferred
@@ -47,11 +46,8 @@ def recall(
         record = log.records.find(run)
         if record is None or not isinstance(record.body, Run) or not (own is None or is_own_run(log, run, own)):
             return None
-        try:
-            source = blobs.get(record.body.source.sha256).decode()
-        except (AutoresearchError, UnicodeDecodeError):
-            return None  # not fetched yet, or no text: the proposer does without it
-        return source if may_run(source) else None
+        source = blobs.text(record.body.source.sha256)  # None: the proposer does without it
+        return source if source is not None and may_run(source) else None
 
     compared = Comparisons(log, task.digest, me)
 
@@ -136,12 +132,7 @@ def due_from_smaller(log: Log, blobs: BlobStore, task: Task, now_ms: int, *, me:
 def text_of(log: Log, blobs: BlobStore, run: bytes) -> str | None:
     """The program of a run, where it is on this machine and is text."""
     record = log.records.find(run)
-    if record is None or not isinstance(record.body, Run) or not blobs.has(record.body.source.sha256):
-        return None
-    try:
-        return blobs.get(record.body.source.sha256).decode()
-    except (AutoresearchError, UnicodeDecodeError):
-        return None
+    return blobs.text(record.body.source.sha256) if record and isinstance(record.body, Run) else None
 
 
 def past_run(trial: Trial, fault: str = "") -> PastRun:
@@ -209,8 +200,7 @@ def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | N
     """What is known of a program that was run with the first seed or is being tried; empty for a new one."""
     run = run_before(log, task, program, me=me)
     if run is not None:
-        body = log.records.get(run).body
-        assert isinstance(body, Run)
+        body = log.records.get(run).body_as(Run)
         reason = HIDDEN if log.hidden.of([run]) else body.reason
         came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {reason}"
         return f"{short_id(run)} {came}"

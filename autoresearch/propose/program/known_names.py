@@ -209,7 +209,14 @@ def guess(name: str, value: Value, *, known_only: bool = False) -> ValueRange | 
             return rule.range(value)
     if known_only or "[" in name or len(last) < 4 or TASK.search(last):
         return None
-    return _around(value)
+    # A factor of four around a value; nothing around 0, a negative whole number (a mark) or a huge one.
+    if isinstance(value, int):
+        high = max(value * FACTOR, value + 2)
+        low = max(1, math.ceil(value / FACTOR))
+        return interval("log", low, high, whole=True) if 0 < value < _HUGE else None
+    if value < 0:
+        return interval("float", value * FACTOR, value / FACTOR)
+    return interval("log", value / FACTOR, value * FACTOR) if value > 0 else None
 
 
 def widened(name: str, allowed: ValueRange, value: Value, best: Value) -> ValueRange:
@@ -253,7 +260,13 @@ def named_in(text: str, names: Iterable[str]) -> list[str]:
     “batch sizes” are BATCH_SIZE and bs, “learning rate” is LR, “bigram” is the patch +bigram.
     """
     words = _plain(" ".join(map(_singular, _plain(text).strip("_").split("_"))))
-    meant = _rules_in(words)
+    # The well-known settings that a text names; “rate” in “learning rate” names no other one.
+    spans = {rule.words: match.span() for rule in KNOWN if (match := rule.words.search(words))}
+    meant = [
+        rule
+        for rule, (start, end) in spans.items()
+        if not any(low <= start and end <= high and high - low > end - start for low, high in spans.values())
+    ]
     return sorted(name for name in set(names) if _is_named(name, words, meant))
 
 
@@ -269,16 +282,6 @@ def _has_all(words: str, plain: str) -> bool:
     return bool(parts) and all(f"_{_singular(part)}_" in words for part in parts)
 
 
-def _rules_in(words: str) -> list[re.Pattern[str]]:
-    """The well-known settings that a text names; “rate” in “learning rate” names no other one."""
-    spans = {rule.words: match.span() for rule in KNOWN if (match := rule.words.search(words))}
-    return [
-        rule
-        for rule, (start, end) in spans.items()
-        if not any(low <= start and end <= high and high - low > end - start for low, high in spans.values())
-    ]
-
-
 def _singular(word: str) -> str:
     """A word without the ending of the plural."""
     if re.search(r"(?:ch|sh|ss|x)es$", word):
@@ -290,17 +293,6 @@ def _plain(name: str) -> str:
     """A name as words: ``maxDepth``, ``--max-depth`` and ``MAX_DEPTH`` are all ``_max_depth_``."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return "_" + "_".join(re.findall(r"[a-z0-9]+", parted.lower())) + "_"
-
-
-def _around(value: float) -> ValueRange | None:
-    """A factor of four around a value; nothing around 0, a negative whole number (a mark) or a huge one."""
-    if isinstance(value, int):
-        high = max(value * FACTOR, value + 2)
-        low = max(1, math.ceil(value / FACTOR))
-        return interval("log", low, high, whole=True) if 0 < value < _HUGE else None
-    if value < 0:
-        return interval("float", value * FACTOR, value / FACTOR)
-    return interval("log", value / FACTOR, value * FACTOR) if value > 0 else None
 
 
 def _sizes(value: int, low: float, high: float) -> ValueRange | None:

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from autoresearch.propose.program import ranges
 from autoresearch.propose.program.known_names import guess_compiled, names_a_choice
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import EMPTY, python_tree
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -148,10 +148,7 @@ def python_literals(source: str) -> list[Literal]:
 
     A name that is bound more than once is left out: its value is not in one place.
     """
-    try:
-        tree = parse_python(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    tree = python_tree(source) or EMPTY
     nodes = list(ast.walk(tree))
     places = [*_top_level(tree, nodes), *_arguments(nodes)]
     places += _deeper(nodes, {literal.name: literal for literal in places})

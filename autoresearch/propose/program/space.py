@@ -21,7 +21,7 @@ from autoresearch.propose.program.edits import NO_PATCHES, EditError, Patches, c
 from autoresearch.propose.program.known_names import divisions, widened
 from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Value, ValueRange
 from autoresearch.task.program import source_digest
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import EMPTY, python_tree
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -55,13 +55,9 @@ def assertions(source: str) -> list[ast.expr]:
 
 
 def _asserted(text: str) -> list[ast.expr]:
-    try:
-        tree = parse_python(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
     return [
         statement.test
-        for statement in tree.body
+        for statement in (python_tree(text) or EMPTY).body
         if isinstance(statement, ast.Assert) and sum(1 for _ in ast.walk(statement.test)) <= _NODES
     ]
 

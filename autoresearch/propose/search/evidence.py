@@ -133,7 +133,13 @@ def gather(
     better = means[: max(2, (len(means) + 1) // 2)]
     centre = math.fsum(better) / len(better) if better else 0.0
     spread = math.fsum((mean - centre) ** 2 for mean in better) / len(better) if better else 0.0
-    children = _children(runs, grouped)
+    # How many sources have their first run's parent among the runs of each source.
+    source_of = {run.id: run.idea for run in runs}
+    children: dict[bytes, int] = {}
+    for idea, group in grouped.items():
+        parent = None if group[0].parent is None else source_of.get(group[0].parent)
+        if parent is not None and parent != idea:
+            children[parent] = children.get(parent, 0) + 1
     candidates = [
         replace(
             _candidate(group[0], values[idea], deviation, centre, spread, children.get(idea, 0)),
@@ -148,17 +154,6 @@ def _first(run: PastRun) -> tuple[object, ...]:
     """Sorts runs so that the one that stands for its source comes first: of several sources that without a parent."""
     stands = (run.preferred is None, run.seedless is not None and run.parent is not None)
     return (run.idea, *stands, run.replicate, not run.genome, run.id)
-
-
-def _children(runs: Collection[PastRun], grouped: Mapping[bytes, list[PastRun]]) -> dict[bytes, int]:
-    """How many sources have their first run's parent among the runs of each source."""
-    source_of = {run.id: run.idea for run in runs}
-    counts: dict[bytes, int] = {}
-    for idea, group in grouped.items():
-        parent = None if group[0].parent is None else source_of.get(group[0].parent)
-        if parent is not None and parent != idea:
-            counts[parent] = counts.get(parent, 0) + 1
-    return counts
 
 
 def _by_seed(group: list[PastRun], score: Callable[[object], float | None]) -> list[float | None]:

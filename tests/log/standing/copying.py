@@ -56,7 +56,7 @@ class _Reader:
     def __init__(self, log: Log) -> None:
         self._log, self._voter, self._banned = log, roster_of(log).voter, bans(log)
         self._records = log.records.newest(limit=RECORDS_MOST)
-        self._suspects = log.runs.suspects()
+        self._suspects = dict(log.reader.rows("SELECT author, seq FROM suspect"))
         self._order = PublicationOrder(self._voter, self._seen())
 
     def _signed_ms(self, record: Record) -> int:

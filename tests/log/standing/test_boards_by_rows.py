@@ -46,7 +46,11 @@ class Truth:
 
     def __init__(self, log: Log, task: bytes) -> None:
         self._log, self.context = log, trust_context(log)
-        self._rules, self._models, suspects = log.tasks.rules(task), models(log), log.runs.suspects()
+        self._rules, self._models, suspects = (
+            log.tasks.rules(task),
+            models(log),
+            dict(log.reader.rows("SELECT author, seq FROM suspect")),
+        )
         run_ids = {run for (run,) in log.reader.read("SELECT id FROM run WHERE task = ?", (task,))}
         self.programs: defaultdict[tuple[bytes, float], list[Record]] = defaultdict(list)
         for run in log.records.newest(limit=1000):

@@ -7,7 +7,7 @@ import pytest
 
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.queries import best, leaderboard, lineage, run, runs, statistics
+from autoresearch.log.standing.queries import leaderboard, lineage, run, run_view, statistics
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import AMOUNT_MAX, Claim, Note, Run, Withdrawal
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
@@ -21,6 +21,14 @@ def log(tmp_path):
     with Log.open(tmp_path / "log.sqlite", NETWORK) as opened:
         opened.writer.append(key(99), "task", task_body(), now_ms=NOW_MS)
         yield opened
+
+
+def best(log, task):
+    return next(iter(leaderboard(log, task, limit=1)), None)
+
+
+def runs(log, task, **choice):
+    return [run_view(log, stored) for stored in log.runs.newest(task, **choice)]
 
 
 def publish(log, value, *, author=1, now_ms=NOW_MS, **fields):

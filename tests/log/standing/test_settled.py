@@ -108,7 +108,11 @@ def runs_of(log: Log) -> list[Record]:
 
 def placed(log: Log) -> dict[bytes, tuple[bool, bool]]:
     """Of each run whether its author was attested, and whether its value may be compared, by what the records say."""
-    context, copied, suspects = trust_context(log), models(log), log.runs.suspects()
+    context, copied, suspects = (
+        trust_context(log),
+        models(log),
+        dict(log.reader.rows("SELECT author, seq FROM suspect")),
+    )
     run_ids = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
 
     def is_compared(run: Record) -> bool:
