@@ -9,9 +9,9 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
@@ -132,7 +132,7 @@ class Members:
     project: Project
     seed: int = 0
     made: Callable[[str, str, Any], object] | None = None
-    isolated: Mapping[str, str] = MappingProxyType({})
+    isolated: Mapping[str, str] = field(default_factory=dict)
     refused: Collection[str] = ()
 
     def __post_init__(self) -> None:
