@@ -118,7 +118,7 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     monkeypatch.setattr(controller, "now_ms", lambda: LATER_MS)  # the records' own day
     elsewhere = Elsewhere(tmp_path, place)
     verifying = elsewhere.verifying()
-    ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
+    ready = asyncio.run(verifying.jobs.find(elsewhere.task.digest, LATER_MS))
     assert ready is not None
     elsewhere.machine.handle(JobReady(*ready), 0)
     effect = Verify(tasks=None, ready=ready[0])

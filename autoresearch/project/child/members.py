@@ -9,8 +9,9 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
@@ -120,6 +121,7 @@ OWNER = "_autoresearch_owner"
 _current: list[Members] = []
 
 
+@dataclass(eq=False)
 class Members:
     """A project's components as objects. ``made`` is given each that was built; what it returns takes its place.
 
@@ -127,23 +129,16 @@ class Members:
     Components ``refused``, by their key, are not built.
     """
 
-    def __init__(
-        self,
-        project: Project,
-        *,
-        seed: int = 0,
-        made: Callable[[str, str, Any], object] | None = None,
-        isolated: Mapping[str, str] = MappingProxyType({}),
-        refused: Collection[str] = (),
-    ) -> None:
-        self.project = project
+    project: Project
+    seed: int = 0
+    made: Callable[[str, str, Any], object] | None = None
+    isolated: Mapping[str, str] = field(default_factory=dict)
+    refused: Collection[str] = ()
+
+    def __post_init__(self) -> None:
         self.built: dict[tuple[str, str], Any] = {}
         self._classes: dict[tuple[str, str], Callable[[], object]] = {}
-        self._defaults = dict(project.defaults)
-        self._seed = seed
-        self._made = made
-        self._isolated = isolated
-        self._refused = refused
+        self._defaults = dict(self.project.defaults)
         self._has_seeded = False
 
     def names(self, kind: str) -> list[str]:
@@ -161,29 +156,29 @@ class Members:
         if key not in self.built:
             make = self._classes.get(key)
             built = make() if make else self._built(self.project.component(kind, name))
-            if self._made:
-                built = self._made(kind, name, built)
+            if self.made:
+                built = self.made(kind, name, built)
             elif kind == "environment":
                 built = Recorder(built, Tally())
             self.built[key] = built
         return self.built[key]
 
     def _built(self, component: Component) -> object:
-        if component.key in self._refused:
+        if component.key in self.refused:
             raise Refused(
                 f"another participant wrote {component.key}, and a script of your own runs without a sandbox",
                 hint="autoresearch train and run use the sandbox; or read the code, and install it with --trust",
             )
         owner = (component.type, component.name)
-        if component.key in self._isolated:
+        if component.key in self.isolated:
             from autoresearch.project.child.apart import started_apart  # which needs this module
 
-            return started_apart(self._isolated[component.key], self.project, self._seed, owner, self.get)
+            return started_apart(self.isolated[component.key], self.project, self.seed, owner, self.get)
         component_class(component)
         self._seed_torch()
         instance = build(component)
         # It is passed to other processes by its type and name. One without attributes can't be passed.
-        if self._isolated and isinstance(getattr(instance, "__dict__", None), dict):
+        if self.isolated and isinstance(getattr(instance, "__dict__", None), dict):
             instance.__dict__[OWNER] = owner
         return instance
 
@@ -197,13 +192,13 @@ class Members:
         """Seed torch once, as soon as a component has imported it."""
         if (torch := sys.modules.get("torch")) is not None and not self._has_seeded:
             self._has_seeded = True
-            torch.manual_seed(self._seed)
+            torch.manual_seed(self.seed)
 
     def generator(self, component: object) -> np.random.Generator:
         """A random generator for a component, the same for every one of its class."""
         import numpy as np
 
-        return np.random.default_rng([self._seed, zlib.crc32(type(component).__name__.encode())])
+        return np.random.default_rng([self.seed, zlib.crc32(type(component).__name__.encode())])
 
 
 class ComponentGroup:

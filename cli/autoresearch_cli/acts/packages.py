@@ -207,7 +207,7 @@ def ask_for_agents(task: Task, *, allowed: bool = False) -> None:
     with open_desk() as desk:
         best = contenders(desk.log, task.digest, trust_context(desk.log, desk.me), limit=BEST_PROGRAMS)
         programs = [source for each in best if (source := text_of(desk.log, desk.blobs, each.row.first))]
-    if not allowed and not _can_ask() and (lists := _to_ask(programs)):
+    if not allowed and not can_ask() and (lists := _to_ask(programs)):
         waits = f"{counted(len(lists), 'list')} of packages that agents of {task.name} bring"
         say(f"nobody allowed here {waits}: these agents are not run → autoresearch work {task.name} --allow-packages")
         return
@@ -314,7 +314,7 @@ def _allow_reaches(folder: Path, reaches: Sequence[consent.Reach], named: Sequen
             say(f"  {consent.REACH_WORDS[each.kind]}: {each.text}{leads}{hidden}")
     consent.check_names(folder, reaches, paths, [Path(name) for name in named])
     if reaches and not agreed:
-        if not _can_ask():
+        if not can_ask():
             raise consent.NotAllowed(folder, reaches)
         if not typer.confirm("Allow it?", err=True):
             raise Refused("nothing was allowed, and nothing runs", hint=f"look at {folder} first")
@@ -336,28 +336,30 @@ def _must_ask(task: Task) -> bool:
         return not may_install(task, paths, home.settings().work, desk.log, desk.me, home.now_ms())
 
 
-def _can_ask() -> bool:
+def can_ask() -> bool:
+    """Whether a person sits at a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _agree(name: str, packages: list[Package], *, agreed: bool, refusal: PackagesNotAllowed) -> None:
     if not agreed:
-        _tell(name, packages)
-        if not _can_ask():
+        name_packages(name, packages)
+        say("Others chose them. Installing runs none of them; the task's programs use them, in the sandbox.")
+        if not can_ask():
             raise refusal
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
     consent.allow(home.paths().allowed, lock_digest(packages))
 
 
-def _tell(name: str, packages: list[Package]) -> None:
+def name_packages(name: str, packages: list[Package]) -> None:
+    """Say which packages ``name`` needs, and from where they come."""
     from autoresearch.run.package_locks import package_source
 
     names = [f"{package.name} {package.version}" for package in packages]
     further = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     say(f"{name} needs {counted(len(names), 'Python package')} from {package_source()}:")
     say(f"{', '.join(names[:NAMED])}{further}")
-    say("Others chose them. Installing runs none of them; the task's programs use them, in the sandbox.")
 
 
 def _wake() -> None:

@@ -6,7 +6,6 @@ word.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from autoresearch.services import Service
 from autoresearch.task.needs import LOOSE, Package, lock_digest
 from autoresearch.text import counted
 from autoresearch_cli import home
-from autoresearch_cli.acts.packages import NAMED
+from autoresearch_cli.acts.packages import can_ask, name_packages
 from autoresearch_cli.local_log import fetch_blob, open_desk
 from autoresearch_cli.rendering.output import say
 
@@ -309,16 +308,12 @@ def agree(packages: Sequence[Package]) -> None:
 
 def _ask(name: str, packages: list[Package]) -> None:
     from autoresearch.run.consent import is_allowed
-    from autoresearch.run.package_locks import package_source
     from autoresearch.run.packages import ALL, PackagesNotAllowed
 
     if home.settings().work.allow_packages == ALL or is_allowed(home.paths().allowed, lock_digest(packages)):
         return
-    named = [f"{package.name} {package.version}" for package in packages]
-    further = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-    say(f"{name} needs {counted(len(named), 'Python package')} from {package_source()}:")
-    say(f"{', '.join(named[:NAMED])}{further}")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    name_packages(name, packages)
+    if not can_ask():
         raise PackagesNotAllowed(name, len(packages), hint="autoresearch run --allow-packages")
     if not typer.confirm("Install them?", err=True):
         raise Refused("nothing was installed, and nothing runs", hint="install what the project needs by hand")

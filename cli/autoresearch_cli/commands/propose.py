@@ -36,6 +36,10 @@ from autoresearch_cli.rendering.status import queued_line
 _LOOK_SECONDS = 1.0
 
 app = CommandApp()
+Program = Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")]
+TaskOfFile = Annotated[
+    str, typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the configured task.")
+]
 
 
 @app.command(
@@ -86,11 +90,9 @@ def next_program(
     see="run, run wait, run cancel, status, node events",
 )
 def propose(
-    program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")],
+    program: Program,
     *,
-    task: Annotated[
-        str, typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the configured task.")
-    ] = "",
+    task: TaskOfFile = "",
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds.")] = 1,
@@ -240,25 +242,17 @@ MINUTES = 30
     see="run claims, run, run propose",
 )
 def claim(
-    program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")],
+    program: Program,
     *,
-    task: Annotated[
-        str, typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the configured task.")
-    ] = "",
+    task: TaskOfFile = "",
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     minutes: Annotated[int, typer.Option("--minutes", min=1, max=1440, help="How long it holds.")] = MINUTES,
 ) -> Answered:
     """Tell the network that you try a program, so that nobody else runs it meanwhile. `run` claims by itself."""
-    proposal = request(idea_of(program, task, parent, hypothesis))
-    claimed = ClaimRequest(
-        task=proposal.task,
-        program=proposal.program,
-        parent=proposal.parent,
-        hypothesis=proposal.hypothesis,
-        minutes=minutes,
-    )
-    answer = home.client().ask(Node.claim, claimed)
+    idea = idea_of(program, task, parent, hypothesis)
+    names = {"task": str(idea.task.folder), "parent": idea.parent, "hypothesis": idea.hypothesis}
+    answer = home.client().ask(Node.claim, ClaimRequest(program=idea.program, minutes=minutes, **names))
     yield answer
     say(f"claimed “{answer.claim.title}” until {clock(answer.claim.until_ms)}")
     say("→ autoresearch run, autoresearch run claims")

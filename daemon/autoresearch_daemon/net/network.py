@@ -42,23 +42,19 @@ COMMAND = module_command("autoresearch_daemon.net.host.child")
 logger = structlog.get_logger()
 
 
+@dataclass(eq=False)
 class SyncStream:
     """A bidirectional stream of frames to ``peer``: unsigned varint of the length, then the data (autoresearch.sync).
 
     Use ``async with`` or ``close``; one reader, any writers.
     """
 
-    def __init__(
-        self,
-        number: int,
-        peer: str,
-        tell: Callable[[link.FromDaemon], None],
-        register: MutableMapping[int, SyncStream],
-    ) -> None:
-        self.number = number
-        self.peer = peer
-        self._tell = tell
-        self._register = register
+    number: int
+    peer: str
+    tell: Callable[[link.FromDaemon], None]
+    register: MutableMapping[int, SyncStream]
+
+    def __post_init__(self) -> None:
         self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._credit = asyncio.Semaphore(link.FRAMES_UNDER_WAY)
         self._over = False
@@ -85,7 +81,7 @@ class SyncStream:
         if self._over:
             self._credit.release()
             raise AutoresearchError(f"the stream is over: {self._reason or 'the peer closed it'}")
-        self._tell(link.Frame(stream=self.number, data=frame))
+        self.tell(link.Frame(stream=self.number, data=frame))
 
     async def receive(self) -> bytes | None:
         """The next frame with its length in front, ``None`` at the end.
@@ -99,7 +95,7 @@ class SyncStream:
                 raise AutoresearchError(f"the stream broke: {self._reason}")
             return None
         if not self._over:
-            self._tell(link.Took(stream=self.number, count=1))
+            self.tell(link.Took(stream=self.number, count=1))
         return frame
 
     async def close(self) -> None:
@@ -108,8 +104,8 @@ class SyncStream:
 
     def abandon(self, reason: str) -> None:
         """Break the stream off, with a reason, or end it without one."""
-        if self._register.pop(self.number, None) is not None and not self._over:
-            self._tell(link.Close(stream=self.number, reason=reason))
+        if self.register.pop(self.number, None) is not None and not self._over:
+            self.tell(link.Close(stream=self.number, reason=reason))
         self._end(reason)
 
     def hear(self, message: link.Frame | link.Took | link.Close) -> None:
@@ -121,7 +117,7 @@ class SyncStream:
                 for _ in range(message.count):
                     self._credit.release()
             case link.Close():
-                self._register.pop(self.number, None)
+                self.register.pop(self.number, None)
                 self._end(message.reason)
 
     def _end(self, reason: str) -> None:

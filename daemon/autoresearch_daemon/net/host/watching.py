@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import trio
 from libp2p.abc import IHost, INetConn, INetStream, INetwork, INotifee
@@ -132,27 +133,21 @@ BUFFER_BYTES_MAX = 128 << 20
 JANITOR_SECONDS = 1.0
 
 
+@dataclass(eq=False)
 class ConnectionWatch(INotifee):
     """libp2p tells it of connections; the rest of the host asks it about peers."""
 
-    def __init__(
-        self,
-        swarm: Swarm,
-        book: AddressBook,
-        meters: Meters,
-        now_ms: Callable[[], int],
-        on_change: Callable[[], None],
-        on_peer: Callable[[str, INetConn], None],
-    ) -> None:
+    swarm: Swarm
+    book: AddressBook
+    meters: Meters
+    now_ms: Callable[[], int]
+    on_change: Callable[[], None]
+    on_peer: Callable[[str, INetConn], None]
+
+    def __post_init__(self) -> None:
         self.offences = 0
         self.bans = 0
-        self._swarm = swarm
-        self._own = str(swarm.get_peer_id())
-        self._book = book
-        self._meters = meters
-        self._now_ms = now_ms
-        self._on_change = on_change
-        self._on_peer = on_peer
+        self._own = str(self.swarm.get_peer_id())
         self._since_ms: dict[str, int] = {}
         self._offenders: dict[str, TokenBucket] = {}
         self._banned_until: dict[str, float] = {}
@@ -171,19 +166,19 @@ class ConnectionWatch(INotifee):
             self._close_soon(conn)
             return
         if peer not in self._since_ms:
-            self._since_ms[peer] = self._now_ms()
-            self._on_peer(peer, conn)
-        self._book.connected(peer, self._now_ms())
-        self._on_change()
+            self._since_ms[peer] = self.now_ms()
+            self.on_peer(peer, conn)
+        self.book.connected(peer, self.now_ms())
+        self.on_change()
 
     async def disconnected(self, network: INetwork, conn: INetConn) -> None:  # noqa: ARG002
         """A connection is gone."""
         peer = peer_of(conn)
-        self._meters.closed(conn)
+        self.meters.closed(conn)
         if not self.is_connected(peer) and self._since_ms.pop(peer, None) is not None:
             self._greetings.pop(peer, None)
-            self._book.connected(peer, self._now_ms())
-            self._on_change()
+            self.book.connected(peer, self.now_ms())
+            self.on_change()
 
     async def opened_stream(self, network: INetwork, stream: INetStream) -> None:
         """Nothing."""
@@ -226,13 +221,13 @@ class ConnectionWatch(INotifee):
         """The peers that a person blocked, those that are shut out for their rubbish, and this host itself."""
         # A way to others through a relay may come back here; then a node would exchange records with itself.
         now = trio.current_time()
-        return {self._own, *self._book.blocked, *(peer for peer, until in self._banned_until.items() if until > now)}
+        return {self._own, *self.book.blocked, *(peer for peer, until in self._banned_until.items() if until > now)}
 
     def _connections(self) -> dict[str, list[INetConn]]:
         """The connections that stand, by peer."""
         refused = self.refused_peers()
         by_peer: dict[str, list[INetConn]] = {}
-        for connection in self._swarm.get_connections():
+        for connection in self.swarm.get_connections():
             if not connection.is_closed and peer_of(connection) not in refused:
                 by_peer.setdefault(peer_of(connection), []).append(connection)
         return by_peer
@@ -241,22 +236,22 @@ class ConnectionWatch(INotifee):
         """Connected peers first, then those that the book knows."""
         now = self._connections()
         peers = [self._describe(peer, connections) for peer, connections in now.items()]
-        contacts = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
+        contacts = sorted(self.book.contacts.values(), key=lambda contact: -contact.seen_ms)
         peers += [
             PeerInfo(
                 peer=contact.peer,
                 address=contact.addresses[0] if contact.addresses else "",
                 connected=False,
                 seen_ms=contact.seen_ms,
-                blocked=contact.peer in self._book.blocked,
+                blocked=contact.peer in self.book.blocked,
                 shut_out=self._reasons.get(contact.peer, ""),
-                bytes_in=self._meters.today_with(contact.peer, [])[0],
-                bytes_out=self._meters.today_with(contact.peer, [])[1],
+                bytes_in=self.meters.today_with(contact.peer, [])[0],
+                bytes_out=self.meters.today_with(contact.peer, [])[1],
                 device_key=contact.device_key,
             )
             for contact in contacts
             if contact.peer not in {*now, self._own}
-            and (contact.seen_ms or contact.persistent or contact.peer in self._book.blocked)
+            and (contact.seen_ms or contact.persistent or contact.peer in self.book.blocked)
         ]
         listed = {self._own, *(peer.peer for peer in peers)}
         peers += [
@@ -264,15 +259,15 @@ class ConnectionWatch(INotifee):
                 peer=peer,
                 address="",
                 connected=False,
-                blocked=peer in self._book.blocked,
+                blocked=peer in self.book.blocked,
                 shut_out=self._reasons.get(peer, ""),
             )
-            for peer in sorted({*self._book.blocked, *self._reasons} - listed)
+            for peer in sorted({*self.book.blocked, *self._reasons} - listed)
         ]
         return peers[:200]
 
     def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
-        bytes_in, bytes_out = self._meters.today_with(peer, connections)
+        bytes_in, bytes_out = self.meters.today_with(peer, connections)
         greeting, skew_ms, device_key = self._greetings.get(peer, (None, 0, b""))
         first = min(connections, key=is_relayed)
         remote = first.muxed_conn.get_remote_address() if isinstance(first.muxed_conn, GuardedYamux) else None
@@ -283,7 +278,7 @@ class ConnectionWatch(INotifee):
             connected=True,
             inbound=getattr(first, "direction", Direction.UNKNOWN) == Direction.INBOUND,
             connected_ms=self._since_ms.get(peer, 0),
-            seen_ms=self._now_ms(),
+            seen_ms=self.now_ms(),
             bytes_in=bytes_in,
             bytes_out=bytes_out,
             agent=greeting.agent if greeting else "",
@@ -295,9 +290,9 @@ class ConnectionWatch(INotifee):
 
     def greeted(self, peer: str, greeting: Greeting, device_key: bytes) -> None:
         """Keep what a peer says of itself for as long as it is connected, and what it has proven for longer."""
-        self._book.proved(peer, device_key)
-        self._greetings[peer] = (greeting, greeting.time_ms - self._now_ms(), device_key)
-        self._on_change()
+        self.book.proved(peer, device_key)
+        self._greetings[peer] = (greeting, greeting.time_ms - self.now_ms(), device_key)
+        self.on_change()
 
     # --- consequences ---
 
@@ -322,16 +317,16 @@ class ConnectionWatch(INotifee):
     def block(self, peer: str, *, blocked: bool) -> None:
         """Refuse a peer's connections from now on, or no longer."""
         if not blocked:
-            self._book.blocked.discard(peer)
+            self.book.blocked.discard(peer)
             self._banned_until.pop(peer, None)
             self._reasons.pop(peer, None)
             return
-        self._book.blocked.add(peer)
+        self.book.blocked.add(peer)
         self._turn_away(peer)
 
     def _turn_away(self, peer: str) -> None:
-        self._close_soon(*self._swarm.get_connections(ID.from_string(peer)))
-        self._on_change()
+        self._close_soon(*self.swarm.get_connections(ID.from_string(peer)))
+        self.on_change()
 
     def _close_soon(self, *connections: INetConn) -> None:
         self._to_close += connections
@@ -347,7 +342,7 @@ class ConnectionWatch(INotifee):
             now = trio.current_time()
             self._banned_until = {peer: until for peer, until in self._banned_until.items() if until > now}
             self._reasons = {peer: reason for peer, reason in self._reasons.items() if peer in self._banned_until}
-            held = {connection: held_by(connection) for connection in self._swarm.get_connections()}
+            held = {connection: held_by(connection) for connection in self.swarm.get_connections()}
             if sum(held.values()) > BUFFER_BYTES_MAX:
                 self._to_close.append(max(held, key=held.__getitem__))
             closing, self._to_close = dict.fromkeys(self._to_close), []
