@@ -38,7 +38,7 @@ def test_the_pages_of_a_task_are_files_that_need_no_server(cli, filled, tmp_path
     for name, text in pages.items():
         page = whole_page(text)
         assert "you" not in page.text.split(), name  # others read it
-        assert not any(served in text for served in ("hx-get", "hx-sse", "/v1/", "htmx", "data-post")), name
+        assert not any(served in text for served in ("hx-get", "/events", "/v1/", "htmx", "data-post")), name
         for link in LOCAL.findall(text):
             assert urlsplit(link).scheme in {"", "data"}
             if link and not link.startswith("data:"):

@@ -1,8 +1,8 @@
 """Templates filled with answers, their style sheets and scripts, and where pages are.
 
 Pages are addresses of the daemon, or files of an export beside each other. Nothing is loaded from elsewhere.
-``vendor/`` has files of others, unchanged, each with its licence: htmx and its extension for server-sent events
-(https://htmx.org, 0BSD), uPlot (https://github.com/leeoniya/uPlot, MIT).
+``vendor/`` has files of others, unchanged, each with its licence: htmx (https://htmx.org, 0BSD), uPlot
+(https://github.com/leeoniya/uPlot, MIT).
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ FIRST, ASSETS, RUN = "index.html", "assets", "run-*.html"
 # So many runs have a page of their own; the daemon has all.
 RUNS_MOST = 50
 # An export needs no server, and so nothing that talks to one.
-SERVED = frozenset({"htmx.min.js", "hx-sse.min.js"})
+SERVED = frozenset({"htmx.min.js"})
 
 
 def export_pages(name: str, task: str, *, json: bool) -> None:

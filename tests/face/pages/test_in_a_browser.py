@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,6 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from autoresearch.record.encoding import short_id
+from tests.ask.notebook import Notebook
+from tests.daemon.api.conftest import SmallNode
 from tests.face.pages.browser import NARROW, SHOTS
 from tests.face.pages.conftest import TOKEN, site_of
 from tests.face.pages.every_state import every_state
@@ -78,11 +81,10 @@ def look(page):
 
 
 def faults(page):
-    """Serious and critical findings of axe-core. The script is evaluated by the driver, which no policy stops."""
+    """What axe-core finds, of any level. The script is evaluated by the driver, which no policy stops."""
     page.evaluate((Path(find_spec(AXE).origin).parent / "axe.min.js").read_text())
     violations = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-    serious = [violation for violation in violations if violation["impact"] in {"serious", "critical"}]
-    return [(violation["id"], [node["html"][:200] for node in violation["nodes"][:3]]) for violation in serious]
+    return [(violation["id"], [node["html"][:200] for node in violation["nodes"][:3]]) for violation in violations]
 
 
 def look_twice(page):
@@ -149,6 +151,70 @@ async def test_a_wrong_token_is_told_beside_the_control(browser, site):
     assert "token" in seen.answer
 
 
+async def test_a_page_without_the_token_is_unlocked_by_what_the_command_prints(browser, site, node):
+    def act(page):
+        page.locator(".unlock summary", has_text="Unlock the buttons").press("Enter")
+        command = page.locator(".unlock .cmd code").inner_text()
+        page.get_by_label("Address or token").fill("nonsense")
+        page.get_by_role("button", name="Unlock").press("Enter")
+        refused = page.locator(".failure:visible").inner_text()
+        page.get_by_label("Address or token").fill(f"{site}/#token={TOKEN}")
+        page.get_by_label("Address or token").press("Enter")
+        page.get_by_role("button", name="Work").click()
+        page.locator("h1", has_text="Working").wait_for()
+        return command, refused, page.locator(".unlock").is_visible()
+
+    seen = await browser.visit(f"{site}/node", act)
+    command, refused, is_locked = seen.answer
+    assert command == "autoresearch open --print"
+    assert refused.startswith("That is not this node’s token.")
+    assert not is_locked
+    assert node.asked[0][0] == "working"
+
+
+EMPTY = {
+    "/board": "Programs are ranked here",
+    "/lineage": "The steps from the baseline to the best run stand here",
+    "/tree": "All runs stand here",
+    "/effects": "its effect stands here",
+    "/tasks": "Each task stands here",
+    "/participants": "stands here with what came of it",
+    "/verifications": "that verifiers are to measure stand here",
+    "/notes": "Models read them",
+    "/node": "The run in hand stands here",
+    "/find": "that have your words stand here",
+    "/compare": "Tick two",
+    "/": "The runs stand here",
+}
+
+
+async def test_a_fresh_home_says_on_every_page_what_would_be_there_and_leads_to_the_first_step(browser, tmp_path):
+    def act(page):
+        texts = {}
+        for path in EMPTY:
+            page.goto(f"{site}{path}")
+            texts[path] = page.locator("main").inner_text()
+        page.goto(f"{site}/board")
+        page.get_by_role("link", name="Begin").click()
+        page.get_by_role("heading", name="Lend this machine").wait_for()
+        found = faults(page), page.get_by_role("button", name="Unlock").is_visible()
+        page.goto("about:blank")
+        page.goto(f"{site}/#token={TOKEN}")
+        page.get_by_role("button", name="Work", exact=True).click()
+        page.locator(".done", has_text="It works.").wait_for()
+        return texts, found
+
+    with Notebook.at(tmp_path / "notebook") as notebook:
+        node = SmallNode(notebook, tmp_path / "local.sqlite")
+        async with site_of(node, tmp_path) as site:
+            seen = await browser.visit(f"{site}/", act, shot="fresh")
+        node.local.close()
+    texts, found = seen.answer
+    assert {path: sentence for path, sentence in EMPTY.items() if sentence not in texts[path]} == {}
+    assert found == ([], True)
+    assert node.asked[0][0] == "working"
+
+
 async def test_the_keyboard_reaches_everything(browser, told_site):
     site, names = told_site
 
@@ -185,3 +251,31 @@ async def test_the_key_of_the_search_opens_it_on_any_page(browser, told_site):
     seen = await browser.visit(f"{site}/board", act)
     assert seen.complaints == []
     assert seen.answer == ([], True, "Find")
+
+
+async def test_eight_tabs_have_one_connection_and_the_next_takes_it_over(browser, site, node):
+    loop = asyncio.get_running_loop()
+
+    def becomes(state):
+        node.state = state
+        node.events.tell("state", state, 0)
+
+    def act(page):
+        tabs = [page.context.new_page() for _ in range(7)]
+        for tab in tabs:
+            tab.set_default_timeout(20_000)
+            tab.goto(f"{site}/node")
+        first = node.listeners
+        loop.call_soon_threadsafe(becomes, "paused")
+        for tab in tabs:
+            tab.locator("h1", has_text="Paused").wait_for()
+        with page.context.expect_event("request", lambda request: request.url.endswith("/events")):
+            page.close()
+        loop.call_soon_threadsafe(becomes, "idle")
+        for tab in tabs:
+            tab.locator("h1", has_text="Idle").wait_for()
+        return first, node.listeners
+
+    seen = await browser.visit(f"{site}/node", act)
+    assert seen.complaints == []
+    assert seen.answer == (1, 1)

@@ -64,7 +64,7 @@ async def test_a_confirmed_run_has_what_verifiers_measured_beside_the_reported_v
     assert "card of confirmed" in page.text
     assert "DEPTH" in page.text
     mine = short_id(told_world.runs["confirmed"].id)
-    assert [f"autoresearch diff {mine}", f"autoresearch run checkout . --run {mine}"] == page.commands[-3:-1]
+    assert [f"autoresearch diff {mine}", f"autoresearch run checkout . --run {mine}"] == page.commands[-4:-2]
     children = page.text.partition("Child runs")[2]
     assert "1 refuted" in children
     assert "1 failed" in children

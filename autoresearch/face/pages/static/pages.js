@@ -15,6 +15,21 @@ if (given) {
 const token = sessionStorage.getItem(TOKEN);
 root.classList.toggle("has-token", Boolean(token) && !("readOnly" in document.body.dataset));
 
+/* The token by hand; the API says whether it is the right one. */
+document.addEventListener("submit", async event => {
+  const form = event.target;
+  if (!form.closest(".unlock")) return;
+  event.preventDefault();
+  const text = form.elements.token.value.trim(), pasted = /token=([\w-]+)/.exec(text)?.[1] || text, failure = form.querySelector(".failure");
+  const answer = /^[\w-]+$/.test(pasted) ? await fetch("/v1/status", { headers: { Authorization: `Bearer ${pasted}` } }).catch(() => null) : { ok: false };
+  if (answer?.ok) {
+    sessionStorage.setItem(TOKEN, pasted);
+    return location.reload();
+  }
+  failure.hidden = false;
+  failure.textContent = answer ? "That is not this node’s token. Copy the whole line that autoresearch open --print prints." : "The daemon does not answer: autoresearch up";
+});
+
 /* --- copy --- */
 document.addEventListener("click", async event => {
   const button = event.target.closest(".copy");
@@ -214,7 +229,7 @@ document.addEventListener("keydown", event => {
 finder?.addEventListener("click", event => { if (event.target === finder) finder.close(); });
 
 /* --- live: what records change is shown anew. A part that somebody reads or types in stays as it is. --- */
-const live = document.getElementById("live"), gone = document.getElementById("gone");
+const gone = document.getElementById("gone"), isLive = Boolean(gone);
 const CHANGES = ["state", "condition", "worker", "run_started", "run_finished", "run_failed", "record", "records", "best", "confirmed", "demoted", "committed", "verified", "check_started", "trust", "evidence"];
 const LEAST_MS = 1500, STEADY_MS = 5000;
 let due = 0;
@@ -267,18 +282,17 @@ async function refresh(form) {
 }
 
 function refreshSoon() {
-  if (live && !due && document.querySelector("[data-live]")) due = setTimeout(refresh, LEAST_MS);
+  if (isLive && !due && document.querySelector("[data-live]")) due = setTimeout(refresh, LEAST_MS);
 }
-for (const kind of CHANGES) live?.addEventListener(kind, refreshSoon);
 
 /* How far a run is stands in the head of each page. A page that shows more of it, or of the machine, looks steadily. */
 const isSteady = () => document.querySelector("[data-live=steady]") && !root.classList.contains("gone");
-live?.addEventListener("progress", event => {
-  const { fraction } = JSON.parse(event.detail.data).data, pill = document.getElementById("pill");
+function showProgress({ fraction }) {
+  const pill = document.getElementById("pill");
   pill.querySelector(".meter .fg")?.setAttribute("width", `${100 * fraction}%`);
   pill.querySelector(".num")?.replaceChildren(`${Math.round(100 * fraction)} %`);
   if (isSteady()) refreshSoon();
-});
+}
 setInterval(() => { if (isSteady()) refreshSoon(); }, STEADY_MS);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshSoon(); });
 
@@ -295,30 +309,70 @@ setInterval(() => {
 
 /* --- a daemon that is gone is said, and a page that missed something is loaded again once it is back --- */
 let missed = null;
-live?.addEventListener("htmx:sse:error", () => {
+function tellGone() {
   if (root.classList.contains("gone")) return;
   root.classList.add("gone");
   const at = new Date();
   gone.querySelector("time").textContent = `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
   gone.hidden = false;
   document.querySelector("#pill > span:nth-of-type(2)")?.replaceChildren("not running");
-});
+}
 document.addEventListener("htmx:error", event => {
   const source = event.detail?.ctx?.sourceElement;
   if (!root.classList.contains("gone") || source?.id !== "filter") return;
   missed = source;
   document.querySelector("#results [role=status]")?.replaceChildren("not filtered: the daemon does not answer");
 });
-live?.addEventListener("htmx:sse:after:connection", () => {
+function tellBack() {
   if (!root.classList.contains("gone") && !restarting) return refreshSoon(); // what happened before it listened
   if (missed) missed.submit(); else reload();
-});
+}
 /* A daemon that ends just now would leave the browser with an error's page, which asks for nothing any more. One that
    begins again may answer until it ends: its page says since when it runs. */
 async function reload() {
   const answer = await fetch(location.href).catch(() => null);
   const began = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html").body.dataset.started;
   if (began && (!restarting || began !== document.body.dataset.started)) location.reload(); else setTimeout(reload, 500);
+}
+
+/* --- events: one connection for all tabs, since a browser has six for a host. Who holds the lock listens and tells the
+others. Where there are no locks (a page of another machine without HTTPS) a tab listens while somebody looks at it. --- */
+const OPEN = "open", LOST = "lost", RETRY_MS = [500, 1000, 2000, 5000];
+const channel = isLive && "BroadcastChannel" in window ? new BroadcastChannel("autoresearch-events") : null;
+let source = null, tries = 0;
+
+function hear({ kind, data }) {
+  if (kind === OPEN) tellBack();
+  else if (kind === LOST) tellGone();
+  else if (kind === "progress") showProgress(data);
+  else refreshSoon();
+}
+
+function pass(message) {
+  hear(message);
+  if (navigator.locks) channel?.postMessage(message);
+}
+
+function listen() {
+  source?.close();
+  source = new EventSource("/events");
+  source.onopen = () => { tries = 0; pass({ kind: OPEN }); };
+  source.onerror = () => {
+    source.close();
+    if (tries) pass({ kind: LOST });
+    setTimeout(() => { if (navigator.locks || !document.hidden) listen(); }, RETRY_MS[Math.min(tries++, RETRY_MS.length - 1)]);
+  };
+  for (const kind of CHANGES) source.addEventListener(kind, () => pass({ kind }));
+  source.addEventListener("progress", event => pass({ kind: "progress", data: JSON.parse(event.data).data }));
+}
+
+if (isLive && navigator.locks) {
+  channel?.addEventListener("message", event => hear(event.data));
+  navigator.locks.request("autoresearch-events", () => { listen(); return new Promise(() => {}); });
+  refreshSoon();
+} else if (isLive) {
+  if (!document.hidden) listen();
+  document.addEventListener("visibilitychange", () => { if (document.hidden) source?.close(); else listen(); });
 }
 document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 })();

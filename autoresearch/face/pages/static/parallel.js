@@ -124,7 +124,7 @@ function show(data) {
       const title = axis.name === VALUE ? box.dataset.metric : axis.name;
       text(title.length > 15 ? `${title.slice(0, 14)}…` : title, left, 11, colours.text);
       if (axis.texts.length) axis.texts.slice(0, 12).forEach((word, i) => text(word.slice(0, 14), left, y(axis, i) + 4, colours["text-2"]));
-      else if (axis.scale) for (const tick of axis.scale.ticks(6)) text(tick.text, left, y(axis, tick.value) + 4, colours["text-2"]);
+      else if (axis.scale) for (const tick of axis.scale.ticks(6)) text(tick.text, left + 24, y(axis, tick.value) + 4, colours["text-2"]);
       else { text(brief(axis.high), left, TOP - 6, colours["text-2"]); text(brief(axis.low), left, height - 4, colours["text-2"]); }
       if (!axis.brush) return;
       const [top, bottom] = [1, 0].map(end => TOP + (1 - axis.brush[end]) * (height - TOP - BOTTOM));
