@@ -169,7 +169,7 @@ async def test_a_page_without_the_token_is_unlocked_by_what_the_command_prints(b
     assert command == "autoresearch open --print"
     assert refused.startswith("That is not this node’s token.")
     assert not is_locked
-    assert node.asked[0][0] == "working"
+    assert node.requests[0][0] == "working"
 
 
 EMPTY = {
@@ -197,22 +197,22 @@ async def test_a_fresh_home_says_on_every_page_what_would_be_there_and_leads_to_
         page.goto(f"{site}/board")
         page.get_by_role("link", name="Begin").click()
         page.get_by_role("heading", name="Lend this machine").wait_for()
-        found = faults(page), page.get_by_role("button", name="Unlock").is_visible()
+        violations = faults(page), page.get_by_role("button", name="Unlock").is_visible()
         page.goto("about:blank")
         page.goto(f"{site}/#token={TOKEN}")
         page.get_by_role("button", name="Work", exact=True).click()
         page.locator(".done", has_text="It works.").wait_for()
-        return texts, found
+        return texts, violations
 
     with Notebook.at(tmp_path / "notebook") as notebook:
         node = SmallNode(notebook, tmp_path / "local.sqlite")
         async with site_of(node, tmp_path) as site:
             seen = await browser.visit(f"{site}/", act, shot="fresh")
         node.local.close()
-    texts, found = seen.answer
+    texts, violations = seen.answer
     assert {path: sentence for path, sentence in EMPTY.items() if sentence not in texts[path]} == {}
-    assert found == ([], True)
-    assert node.asked[0][0] == "working"
+    assert violations == ([], True)
+    assert node.requests[0][0] == "working"
 
 
 async def test_the_keyboard_reaches_everything(browser, told_site):

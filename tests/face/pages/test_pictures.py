@@ -41,7 +41,7 @@ def test_every_value_has_a_place_on_its_axis(values, beside):
 
 
 @pytest.mark.parametrize(
-    ("values", "shown"),
+    ("values", "inside"),
     [
         ([], []),
         ([math.nan, math.inf], []),
@@ -57,8 +57,8 @@ def test_every_value_has_a_place_on_its_axis(values, beside):
         ([1e9 + 1, 1e9 + 2, 1e9 + 9], [1e9 + 1, 1e9 + 2, 1e9 + 9]),
     ],
 )
-def test_what_diverged_rules_no_axis(values, shown):
-    assert usual(values) == shown
+def test_what_diverged_rules_no_axis(values, inside):
+    assert usual(values) == inside
     assert all(0 <= axis_over(values).at(value) <= 100 for value in values if math.isfinite(value))
     assert usual(map(math.log10, [1e-9, 1.0, 1e9, 1e300]), 8.0, 1.0) == [-9, 0, 9]
 
