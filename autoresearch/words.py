@@ -210,6 +210,8 @@ class RunMark(StrEnum):
     NOT_BELIEVED = "not believed"
 
 
+# Runs that lead, or may.
+LEADING_MARKS = frozenset({RunMark.LEADING, RunMark.PROVISIONAL, RunMark.CONFIRMED})
 # Most runs: nobody verified them, and nothing speaks against them.
 PLAIN_MARKS = frozenset({RunMark.REPORTED, RunMark.FAILED, RunMark.LEADING})
 RUN_MARK_SENTENCES: dict[RunMark, str] = {

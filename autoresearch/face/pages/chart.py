@@ -107,9 +107,9 @@ def usual(values: Iterable[float], far: float = FAR, least: float | None = None)
     if not finite:
         return []
     centre = _middle(finite)
-    away = sorted(abs(value - centre) for value in finite)
-    reach = max(_middle(away), abs(centre) if least is None else least)
-    reach = reach or min(1.0, _middle([*filter(None, away)] or [1.0]))
+    deviations = sorted(abs(value - centre) for value in finite)
+    reach = max(_middle(deviations), abs(centre) if least is None else least)
+    reach = reach or min(1.0, _middle([*filter(None, deviations)] or [1.0]))
     return [value for value in finite if abs(value - centre) / far <= reach]
 
 

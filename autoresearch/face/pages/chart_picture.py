@@ -148,7 +148,7 @@ def _up_ticks(axis: Scale, up: str, threshold: float) -> Iterable[AxisTick]:
     digits = (1, 2, 5) if len(powers) <= MOST_TICKS else (1,)
     values = [digit * 10.0**power for power in powers[:: len(powers) // MOST_TICKS + 1] for digit in digits]
     if is_symmetric:
-        places = {value: math.asinh(value / threshold) / math.log(10) for one in values for value in (one, -one)}
+        places = {value: math.asinh(value / threshold) / math.log(10) for size in values for value in (size, -size)}
         places[0.0] = 0.0
     else:
         places = {value: math.log10(value) for value in values}

@@ -24,15 +24,13 @@ from autoresearch.face.pages.chart import CurveData, Query, chart_data, curve_da
 from autoresearch.face.pages.chart_picture import chart_picture
 from autoresearch.face.pages.run import has_rewards
 from autoresearch.text import one_line
-from autoresearch.words import RunMark
+from autoresearch.words import LEADING_MARKS
 from autoresearch_daemon.pages.node import Asking
 
 # It has styles of its own, and nothing that runs or is loaded.
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
-# The curves of these are blue.
-LEADING_MARKS = (RunMark.LEADING, RunMark.PROVISIONAL, RunMark.CONFIRMED)
 LABEL_CHARACTERS = 80
 
 

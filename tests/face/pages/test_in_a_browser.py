@@ -197,21 +197,21 @@ async def test_a_fresh_home_says_on_every_page_what_would_be_there_and_leads_to_
         page.goto(f"{site}/board")
         page.get_by_role("link", name="Begin").click()
         page.get_by_role("heading", name="Lend this machine").wait_for()
-        violations = faults(page), page.get_by_role("button", name="Unlock").is_visible()
+        begin = faults(page), page.get_by_role("button", name="Unlock").is_visible()
         page.goto("about:blank")
         page.goto(f"{site}/#token={TOKEN}")
         page.get_by_role("button", name="Work", exact=True).click()
         page.locator(".done", has_text="It works.").wait_for()
-        return texts, violations
+        return texts, begin
 
     with Notebook.at(tmp_path / "notebook") as notebook:
         node = SmallNode(notebook, tmp_path / "local.sqlite")
         async with site_of(node, tmp_path) as site:
             seen = await browser.visit(f"{site}/", act, shot="fresh")
         node.local.close()
-    texts, violations = seen.answer
+    texts, begin = seen.answer
     assert {path: sentence for path, sentence in EMPTY.items() if sentence not in texts[path]} == {}
-    assert violations == ([], True)
+    assert begin == ([], True)
     assert node.requests[0][0] == "working"
 
 

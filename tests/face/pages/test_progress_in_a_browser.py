@@ -231,19 +231,19 @@ async def test_what_diverged_stands_at_the_edge_and_axes_and_smoothing_are_in_th
             page.wait_for_url("**/?y=log#curves=,seconds,0.95")
             page.reload()
             page.locator("#curves canvas").wait_for()
-            switches = page.locator("#curves :checked").evaluate_all("all => all.map(one => one.value)")
+            axes = page.locator("#curves :checked").evaluate_all("all => all.map(one => one.value)")
             box = page.locator("#curves .u-over").bounding_box()
             page.mouse.move(box["x"] + 0.34 * box["width"], box["y"] + 30)
             page.locator(".curve-told", has_text="At 1").wait_for()
-            return outside, on_log, edge, switches, page.locator(".curve-told").inner_text()
+            return outside, on_log, edge, axes, page.locator(".curve-told").inner_text()
 
         async with site_of(node, tmp_path) as site:
             seen = await browser.visit(f"{site}/", act, shot="diverged")
         node.local.close()
-    outside, on_log, edge, switches, sentence = seen.answer
+    outside, on_log, edge, axes, line = seen.answer
     assert seen.complaints == []
     assert outside == "Marks at the edge: 2 above the axis, up to 1e100."
     assert on_log == "Marks at the edge: 1 above the axis, up to 1e100."
     assert "1e100" in edge
-    assert switches == ["log", "seconds"]
-    assert "1e9" in sentence or "1e10" in sentence
+    assert axes == ["log", "seconds"]
+    assert "1e9" in line or "1e10" in line
