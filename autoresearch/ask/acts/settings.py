@@ -13,7 +13,7 @@ import msgspec
 from autoresearch.ask.node import ConfigAnswer, Setting
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
-from autoresearch.extensions import NOTICES, extension_names
+from autoresearch.extensions import ATTESTORS, NOTICES, extension_names
 from autoresearch.hours import parse_hours
 from autoresearch.paths import typed_path
 from autoresearch.run.sandbox.cards import card_of, named_devices
@@ -108,12 +108,16 @@ def _events(value: str) -> None:
 
 
 def _ways(value: str) -> None:
-    names = extension_names(NOTICES)
     parse_setting("notify.extensions", value, setting_types()["notify.extensions"][0])
     for name in Notify(extensions=value).extension_addresses():
-        if name not in names:
-            hint = did_you_mean(name, names) or f"there are: {', '.join(names)}"
-            raise UsageError(f"notify.extensions: no installed package tells by {name}", hint=hint)
+        _registered("notify.extensions", NOTICES, name)
+
+
+def _registered(setting: str, group: str, name: str) -> None:
+    names = extension_names(group)
+    if name not in names:
+        hint = did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}"
+        raise UsageError(f"{setting}: no installed package registers {name!r} in {group}", hint=hint)
 
 
 def _listen(value: str) -> None:
@@ -133,6 +137,7 @@ _CHECKS: dict[str, Callable[[str], object]] = {
     "network.hours": parse_hours,
     "notify.events": _events,
     "notify.extensions": _ways,
+    "attestor.extension": lambda value: _registered("attestor.extension", ATTESTORS, value),
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,
 }
