@@ -109,20 +109,27 @@ def test_a_broken_export_that_is_brought_up_to_date_is_named(
 
 
 @pytest.mark.parametrize(
-    ("value", "sentence"),
+    ("setting", "value", "sentence"),
     [
-        ("ntfi=https://x.example", "no installed package tells by ntfi"),
-        ("mai=x", "no installed package tells by mai"),
-        ("https://x.example", "does not work"),
-        ("=x", "does not work"),
-        ("webhook=", "does not work"),
+        (
+            "notify.extensions",
+            "ntfi=https://x.example",
+            "registers 'ntfi' in autoresearch.notices",
+        ),
+        ("notify.extensions", "mai=x", "mail"),
+        ("notify.extensions", "https://x.example", "does not work"),
+        ("notify.extensions", "=x", "does not work"),
+        ("notify.extensions", "webhook=", "does not work"),
+        ("attestor.extension", "mial", "no installed package registers 'mial' in autoresearch.attestors"),
+        ("attestor.extension", "", "there are: mail"),
     ],
 )
-def test_a_way_that_no_package_has_is_refused(cli: Cli, value: str, sentence: str) -> None:
-    refused = cli("node", "config", "set", "notify.extensions", value)
+def test_a_setting_that_names_no_extension_is_refused(cli: Cli, setting: str, value: str, sentence: str) -> None:
+    before = cli("node", "config", "get", setting).output
+    refused = cli("node", "config", "set", setting, value)
     assert refused.exit_code == 2
     assert sentence in refused.output
-    assert cli("node", "config", "set", "notify.extensions", "").exit_code == 0
+    assert cli("node", "config", "get", setting).output == before
 
 
 @pytest.mark.parametrize("form", ["csv", "sqlite"])

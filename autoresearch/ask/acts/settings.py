@@ -14,7 +14,7 @@ from autoresearch import settings
 from autoresearch.ask.node import ConfigAnswer, Setting
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
-from autoresearch.extensions import NOTICES, extension_names
+from autoresearch.extensions import ATTESTORS, NOTICES, extension_names
 from autoresearch.hours import parse_hours
 from autoresearch.paths import typed_path
 from autoresearch.run.executors import HERE, executor_class
@@ -101,12 +101,16 @@ def _events(value: str) -> None:
 
 
 def _ways(value: str) -> None:
-    names = extension_names(NOTICES)
     settings.parse_setting("notify.extensions", value, settings.setting_types()["notify.extensions"][0])
     for name in settings.Notify(extensions=value).extension_addresses():
-        if name not in names:
-            hint = did_you_mean(name, names) or f"there are: {', '.join(names)}"
-            raise UsageError(f"notify.extensions: no installed package tells by {name}", hint=hint)
+        _registered("notify.extensions", NOTICES, name)
+
+
+def _registered(setting: str, group: str, name: str) -> None:
+    names = extension_names(group)
+    if name not in names:
+        hint = did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}"
+        raise UsageError(f"{setting}: no installed package registers {name!r} in {group}", hint=hint)
 
 
 def _listen(value: str) -> None:
@@ -132,6 +136,7 @@ _CHECKS: dict[str, Callable[[str], object]] = {
     "network.hours": parse_hours,
     "notify.events": _events,
     "notify.extensions": _ways,
+    "attestor.extension": lambda value: _registered("attestor.extension", ATTESTORS, value),
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,
 }
