@@ -416,6 +416,8 @@ def load(*names: str) -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # nothing of what is loaded is garbage
     load(*sys.argv[2:-1])
     gc.freeze()  # what was loaded stays in memory that all share
+    gc.enable()
     serve(socket.socket(fileno=int(sys.argv[1])), _attend)

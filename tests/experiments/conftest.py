@@ -61,7 +61,7 @@ def finish(
 ) -> Finished:
     """Run a source in ``folder`` as the runner does: settings by environment, results over channels of its own.
 
-    By hand it is a Python of its own; else it begins with torch loaded.
+    By hand it is a Python of its own; else it begins with torch loaded, and the compiler that any optimizer loads.
     """
     program = folder / "train.py"
     program.write_text(source)
@@ -81,7 +81,7 @@ def finish(
             )
         else:
             how = {"passed": channels, "environment": environment, "folder": folder, "seconds": 600}
-            process = warm("torch").run(str(program), **how)
+            process = warm("torch", "torch._dynamo").run(str(program), **how)
     lines = [json.loads(line) for line in events.read_text().splitlines()]
     return Finished(process.returncode, lines, checkpoint.read_bytes(), process.stdout, process.stderr)
 

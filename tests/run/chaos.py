@@ -16,7 +16,7 @@ from autoresearch.record.record import DEFAULT_NETWORK
 from tests.daemon.daemons import Daemon, kill, wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
 
-CHAOS_SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "45"))
+CHAOS_SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "25"))
 BUSY_TRAIN = TRAIN.replace("import prepare", "import time\n\nimport prepare\n\nprepare.progress(1.0)\ntime.sleep(2)")
 
 
