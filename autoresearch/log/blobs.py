@@ -19,8 +19,9 @@ from threading import RLock
 from typing import BinaryIO
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused
-from autoresearch.log.chunks import CHUNK_BYTES, KeptBlob, Manifest, PartialBlob, decode_manifest, encode_manifest
+from autoresearch.log.chunks import CHUNK_BYTES, Manifest, PartialBlob, decode_manifest, encode_manifest
 from autoresearch.log.connection import open_database, refusals, transaction
+from autoresearch.log.eviction import KeptBlob
 from autoresearch.paths import sync_path
 from autoresearch.record.kinds import BlobRef
 

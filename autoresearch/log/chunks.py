@@ -1,8 +1,8 @@
 """A large blob while it is fetched: the hashes of its chunks, and the file that they are written to in any order.
 
-Each chunk is checked before it is written. Also which blobs go when there are too many. No list says which chunks are
-there: the file's own bytes do, hashed again when the fetch goes on. So a process that is killed in the middle, or a
-disk that lost its last writes, costs the chunks concerned and nothing else.
+Each chunk is checked before it is written. No list says which chunks are there: the file's own bytes do, hashed again
+when the fetch goes on. So a process that is killed in the middle, or a disk that lost its last writes, costs the chunks
+concerned and nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import errno
 import fcntl
 import hashlib
 import os
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -136,47 +136,3 @@ class PartialBlob:
             numbers.append(place // chunk)
             place = (place // chunk + 1) * chunk
         return numbers
-
-
-@dataclass(frozen=True, slots=True)
-class KeptBlob:
-    """A blob on the disk: how many bytes go with it, and when it came or was last read here, in Unix milliseconds.
-
-    ``fetched``: others made it; ``partial``: chunks of one that was not fetched to its end.
-    """
-
-    sha256: bytes
-    size: int
-    used_ms: int
-    fetched: bool = True
-    partial: bool = False
-
-
-def victims(
-    blobs: Iterable[KeptBlob], pinned: Container[bytes], *, excess_bytes: int, before_ms: int
-) -> list[KeptBlob]:
-    """Blobs to delete so that ``excess_bytes`` less are kept, or as many as may go.
-
-    Never one that this node made, that is pinned, or was used at ``before_ms`` or later. Abandoned parts go first, then
-    what was unused longest.
-    """
-    chosen: list[KeptBlob] = []
-    free = [blob for blob in blobs if blob.fetched and blob.sha256 not in pinned and blob.used_ms < before_ms]
-    for blob in sorted(free, key=lambda blob: (not blob.partial, blob.used_ms, blob.sha256)):
-        if excess_bytes <= 0:
-            break
-        chosen.append(blob)
-        excess_bytes -= blob.size
-    return chosen
-
-
-def excess(*, used_bytes: int, needed_bytes: int, quota_bytes: int, free_bytes: int, minimum_free_bytes: int) -> int:
-    """How many bytes have to go so that ``needed_bytes`` more fit; 0 when they do.
-
-    ``quota_bytes`` 0 is no limit. A disk with less than ``minimum_free_bytes`` free is made free up to there. When
-    something has to go, a tenth of the quota goes with it, so that the next blob need not wait for the same again.
-    """
-    over_quota = used_bytes + needed_bytes - quota_bytes if quota_bytes else 0
-    over_disk = needed_bytes + minimum_free_bytes - free_bytes
-    over = max(over_quota, over_disk)
-    return over + quota_bytes // 10 if over > 0 else 0

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from autoresearch.errors import Locked, NotFound, Refused
 from autoresearch.log.blobs import BlobStore
-from autoresearch.log.chunks import CHUNK_BYTES, KeptBlob, decode_manifest, excess, victims
+from autoresearch.log.chunks import CHUNK_BYTES, decode_manifest
+from autoresearch.log.eviction import KeptBlob, excess, victims
 
 BIG = os.urandom(2 * CHUNK_BYTES + 100)
 NOW_MS = 2_000_000_000_000

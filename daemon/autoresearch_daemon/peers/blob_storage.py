@@ -20,7 +20,7 @@ from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import StorageStatus
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused
 from autoresearch.log.blobs import BlobStore
-from autoresearch.log.chunks import excess, victims
+from autoresearch.log.eviction import excess, victims
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import buildable, contenders
 from autoresearch.log.standing.context import trust_context
