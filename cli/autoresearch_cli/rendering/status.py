@@ -233,7 +233,7 @@ def best_so_far(task: node.TaskStatus) -> str:
         if task.best.state != words.RunState.REPORTED:
             parts.append(task.best.state)
     if task.baseline is not None:
-        parts.append(f"baseline {value(task.baseline)}")
+        parts.append(f"baseline {value(task.baseline, task.best.decimals if task.best else None)}")
     if task.floor is not None:
         parts.append(f"floor {value(task.floor)}")
     if task.closed is not None:
