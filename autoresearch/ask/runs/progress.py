@@ -152,7 +152,7 @@ def _dots(points: Points, *, with_value: bool = False) -> ProgressDots:
         number=[sums.number for _, sums in points],
         time_ms=[run.time for run, _ in points],
         cost_ms=[sums.cost_ms for _, sums in points],
-        reported=[round(run.reported or 0.0, 6) for run, _ in points] if with_value else [],
+        reported=[float(f"{run.reported or 0.0:.7g}") for run, _ in points] if with_value else [],
         id=[format_id(run.id) for run, _ in points],
     )
 

@@ -10,6 +10,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
+from autoresearch.log.standing.verdicts import decimals_of
 from autoresearch.log.tables.filters import Filter
 from autoresearch.record.record import DAY_MS
 from autoresearch.text import counted, duration, value
@@ -41,7 +42,7 @@ def since_answer(log: Log, task: FoundTask, *, since_ms: int, now_ms: int, me: b
         held=settled.count(HypothesisState.HELD),
         not_held=settled.count(HypothesisState.REFUTED),
     )
-    return msgspec.structs.replace(answer, sentence=_sentence(answer, now_ms))
+    return msgspec.structs.replace(answer, sentence=_sentence(answer, now_ms, decimals_of(log, task.digest)))
 
 
 def _hypotheses(log: Log, task: FoundTask, me: bytes | None) -> dict[bytes, Citations]:
@@ -65,7 +66,7 @@ def _best(log: Log, task: FoundTask, since_ms: int) -> tuple[float | None, float
     return None, None, ""
 
 
-def _sentence(answer: SinceAnswer, now_ms: int) -> str:
+def _sentence(answer: SinceAnswer, now_ms: int, decimals: int | None) -> str:
     """All of it for people."""
     length = now_ms - answer.since_ms
     when = "since yesterday" if length == DAY_MS else f"in the last {duration(length)}"
@@ -75,8 +76,8 @@ def _sentence(answer: SinceAnswer, now_ms: int) -> str:
     numbers = ("confirmed", answer.confirmed), ("refuted", answer.refuted), ("failed", answer.failed)
     parts = [", ".join((runs, *(f"{runs_of} {word}" for word, runs_of in numbers if runs_of)))]
     if answer.best is not None and answer.best != answer.best_before:
-        came = "" if answer.best_before is None else f"{value(answer.best_before)} → "
-        parts.append(f"best {came}{value(answer.best)} {answer.origin}")
+        came = "" if answer.best_before is None else f"{value(answer.best_before, decimals)} → "
+        parts.append(f"best {came}{value(answer.best, decimals)} {answer.origin}")
     if answer.held or answer.not_held:
         held = f"{counted(answer.held, 'hypothesis', 'hypotheses')} held"
         parts.append(f"{held}, {answer.not_held} did not" if answer.not_held else held)

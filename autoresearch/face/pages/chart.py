@@ -22,7 +22,7 @@ from autoresearch.face.columns.column import Columns, Face
 from autoresearch.face.columns.runs import RUN_COLUMNS, USUAL_COLUMNS, chosen_columns
 from autoresearch.log.standing.answers import RunFields
 from autoresearch.record.encoding import parse_id, short_id
-from autoresearch.text import MAXIMIZE, one_line, sign_of, written
+from autoresearch.text import MAXIMIZE, brief, one_line, sign_of, written
 from autoresearch.words import BUDGET_UNITS, DISCREDITED, RunMark
 
 MOST_TICKS = 6
@@ -44,6 +44,10 @@ def clipped(number: float) -> float:
 def least_distance(noise: float) -> float:
     """How far from the floor a value is at least, on a logarithm: a tenth of the noise."""
     return max((noise or 1e-3) / 10, sys.float_info.min)
+
+
+# Where all of an axis is smaller, its numbers have an exponent.
+_TINY = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,9 @@ class Scale:
         digits = max(0, -math.floor(math.log10(step)))
         first = math.ceil(self.low / step)
         values = [(first + place) * step for place in range(most + 1)]
-        return [AxisTick(self.at(value), written(value, digits)) for value in values if value <= self.high][:most]
+        is_tiny = max(-self.low, self.high) < _TINY
+        texts = [(value, brief(value) if is_tiny else written(value, digits)) for value in values if value <= self.high]
+        return [AxisTick(self.at(value), text) for value, text in texts][:most]
 
     def _step(self, most: int) -> float:
         span = self.high - self.low

@@ -268,7 +268,8 @@ def heading(column: Column[Any]) -> str:
 
 
 def _signed(change: float | None, decimals: int | None = None) -> str:
-    return "–" if change is None else signed(change, decimals).replace("-", MINUS, 1)
+    text = "–" if change is None else signed(change, decimals)
+    return MINUS + text[1:] if text.startswith("-") else text
 
 
 def number(count: float) -> str:

@@ -3,7 +3,7 @@ diverged rules no axis: it lies outside and is drawn at the edge. pages/chart.py
 (() => {
 "use strict";
 const { metric, brief } = window.autoresearchNumbers;
-const FAR = 1000, DECADES = 8, MOST = 1e300, FEW = 60, LEAST_DECADE = 3, PIXELS = 36;
+const FAR = 1000, DECADES = 8, MOST = 1e300, FEW = 60, LEAST_DECADE = 3, PIXELS = 36, TINY = 1e-3;
 const rising = values => Float64Array.from(values).sort();
 /* Of two in the middle the smaller one: half of the values may have diverged. */
 const middle = sorted => { const low = sorted[(sorted.length - 1) >> 1], high = sorted[sorted.length >> 1]; return Math.abs(high) < Math.abs(low) ? high : low; };
@@ -58,8 +58,8 @@ function scaleOf(kind, values, noise = 0, isCut = false) {
 function steps([low, high], most) {
   const span = high - low, power = 10 ** Math.floor(Math.log10(span / most)), step = power * ([1, 2, 5].find(factor => span / (factor * power) < most) || 10);
   if (!(span > 0) || low + step === low) return [{ value: low, text: metric(low) }];
-  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at <= high / step + 1e-9; at++) found.push({ value: at * step, text: metric(at * step, decimals) });
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), isTiny = Math.max(-low, high) < TINY, found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at <= high / step + 1e-9; at++) found.push({ value: at * step, text: isTiny ? brief(at * step) : metric(at * step, decimals) });
   return found;
 }
 
