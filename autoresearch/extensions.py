@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import entry_points
+from threading import current_thread, main_thread
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.text import one_line
@@ -56,6 +57,8 @@ def guard_extension(name: str) -> Iterator[None]:
         yield
     except AutoresearchError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():
+            raise  # a person's Ctrl-C
         sentence = f"the extension {name} failed: {type(error).__name__}: {error}"
         raise BrokenExtension(one_line(sentence, 300), hint=f"{ANEW}, or do without it") from error

@@ -280,8 +280,11 @@ def change(number: float | None, parent: float | None) -> str:
 
 
 def figure(number: float | None) -> str:
-    """A number for another program: all digits but those that a subtraction makes; nothing when there is none."""
-    return "" if number is None else f"{number:z.15g}"
+    """A number for another program: all digits, but twelve where the rest comes of rounding; nothing for none."""
+    if number is None:
+        return ""
+    text = f"{number:z.12g}"
+    return text if abs(float(text) - number) <= _ROUNDING / 10 * abs(number) else str(number)
 
 
 def counted(number: int, thing: str, things: str = "") -> str:

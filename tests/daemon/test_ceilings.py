@@ -71,10 +71,10 @@ def test_a_worker_begins_nothing_for_an_executor_that_is_gone(place: Workplace, 
         assignment="a", run=new_run("a"), task=str(task), plan=None, level=2, author=bytes(32), executor="lab:one"
     )
     carry_out(work, talk, place)
-    *_, ending = talk.said
+    *_, ending = talk.messages
     assert isinstance(ending, protocol.Failed), "no claim is made, and no run is recorded"
     assert "no installed package registers lab" in ending.sentence
-    assert not any(isinstance(message, protocol.Proposal) for message in talk.said)
+    assert not any(isinstance(message, protocol.Proposal) for message in talk.messages)
 
 
 @pytest.mark.parametrize("limit", ASKED)

@@ -12,7 +12,7 @@ from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRAN
 from tests.record.making import NETWORK
 
 ROWS = 50
-COLD, WARM, BEST = 51, 42, 110
+COLD, WARM, BEST = 52, 42, 110
 
 
 @pytest.fixture
