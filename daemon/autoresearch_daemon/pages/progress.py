@@ -15,7 +15,7 @@ from aiohttp import web
 from autoresearch.ask import questions
 from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf
 from autoresearch.ask.runs.answers import RunRow
-from autoresearch.errors import NotFound
+from autoresearch.errors import NotFound, UsageError
 from autoresearch.face.columns.column import Face, lines, short
 from autoresearch.face.columns.runs import chosen_columns
 from autoresearch.face.exports.tables import text_cell
@@ -40,7 +40,10 @@ async def progress_page(asking: Asking) -> web.Response:
     if asking.is_part:
         # The address that a form makes says what is usual anyway.
         asking.headers["HX-Push-Url"] = query.address()
-        answer = await asking.ask(questions.runs, query.runs())
+        try:
+            answer = await asking.ask(questions.runs, query.runs())
+        except UsageError as error:  # a condition that is none, perhaps half typed
+            return await asking.render("progress_refused.html", "progress", query=query, error=error)
         return await asking.render("progress_rows.html", "progress", query=query, answer=answer)
     try:
         values = (await _content(asking, query)).values()

@@ -141,6 +141,14 @@ async def test_a_part_has_the_table_and_the_short_address(get):
     assert values == sorted(values)
 
 
+@pytest.mark.parametrize("condition", ["LR%3E%3E", "%3C", "value%3C", "a%3D1,,%3E", "%3Cscript%3E"])
+async def test_a_condition_that_is_none_is_refused_in_a_sentence(get, condition):
+    text, _ = await get(f"/?where={condition}", **PART)
+    assert text.lstrip().startswith('<div id="results"')
+    assert "is no condition on runs: such as LR>=0.01" in page_of(text).text
+    assert "<script" not in text
+
+
 async def test_a_part_of_the_axis_narrows_the_table(get):
     assert len(rows((await get("/?since=3&to=5"))[0])) == 3
     text, _ = await get("/?since=4&q=refuted&sort=value")
