@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -119,6 +120,12 @@ def test_where_nothing_can_be_read_nothing_is_replaced(cli: Cli, filled: Filled,
         repair(paths, DEFAULT_NETWORK, Trust())
 
 
+def test_an_endless_query_is_ended(cli: Cli, filled: Filled) -> None:
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
+    ended = cli("node", "query", endless, "--seconds", "0.1")
+    assert (ended.exit_code, "longer than 0.1 s" in ended.stderr) == (7, True)
+
+
 def test_a_query_reads_and_changes_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:
     before = ids(paths)
     answer = cli("node", "query", "SELECT kind, count(*) AS many FROM record GROUP BY kind", "--json")
@@ -126,6 +133,12 @@ def test_a_query_reads_and_changes_nothing(cli: Cli, filled: Filled, paths: Path
     assert sum(counts.values()) == len(before)
     assert cli("node", "query", "SELECT id FROM record LIMIT 1").stdout.splitlines()[0] == "id"
     assert "record\traw\tBLOB" in cli("node", "query").stdout
+    assert cli("node", "query", "SELECT 1 AS a, NULL AS b, '=2' AS c, '1,2' AS d", "--csv").stdout == (
+        'a,b,c,d\n1,,\'=2,"1,2"\n'
+    )
+    table = cli("--color", "always", "node", "query", "SELECT kind, count(*) AS many FROM record GROUP BY kind").stdout
+    assert "\t" not in table
+    assert re.search(r"kind +many", table)
     more = cli("node", "query", "SELECT n FROM record", "--limit", "1")
     assert len(more.stdout.splitlines()) == 2
     assert "--limit N" in more.stderr

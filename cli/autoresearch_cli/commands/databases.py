@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import time
 from contextlib import closing
+from csv import writer as csv_writer
 from enum import StrEnum
+from operator import itemgetter
 from typing import Annotated
 
 import msgspec
 import typer
 
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import NotFound, Refused, TimedOut, UsageError
+from autoresearch.face.columns.column import Column
+from autoresearch.face.exports.tables import text_cell
 from autoresearch.log.connection import connect_read_only
 from autoresearch.log.repair import repair as repair_damaged
 from autoresearch.text import counted, size
@@ -19,7 +24,7 @@ from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
 from autoresearch_cli.catalogue import Answered, CommandApp, JsonLines
 from autoresearch_cli.models import CompactAnswer, CompactedFile, RepairAnswer, RepairedFile
-from autoresearch_cli.rendering.output import print_rows, say
+from autoresearch_cli.rendering.output import is_rich, print_list, print_rows, say
 
 app = CommandApp()
 
@@ -63,6 +68,10 @@ _READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE
 _DESCRIBING = frozenset({"table_info", "table_xinfo", "table_list", "index_list", "index_info", "data_version"})
 
 
+# So many steps of SQLite's machine are between two looks at the clock.
+_STEPS = 100_000
+
+
 def _reads(action: int, first: str | None, *_: str | None) -> int:
     is_description = action == sqlite3.SQLITE_PRAGMA and first in _DESCRIBING
     # SQLite asks this for a function that is read as a table. Nobody changes the schema of a file that is only read.
@@ -76,8 +85,8 @@ def _reads(action: int, first: str | None, *_: str | None) -> int:
     ('autoresearch node query "SELECT kind, count(*) FROM record GROUP BY kind"', "records by kind"),
     ("autoresearch node query", "the tables and their columns"),
     (
-        'autoresearch node query --db local "SELECT * FROM model_call" --json',
-        "what models were asked, for a program",
+        'autoresearch node query --db local "SELECT * FROM model_call" --csv > calls.csv',
+        "what models were asked, for a spreadsheet",
     ),
     see="run export, run list, node paths",
 )
@@ -88,29 +97,44 @@ def query(
         Database.LOG
     ),
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, help="No more rows than this.")] = 1000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="End a question that takes longer than this.")] = 60.0,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")] = False,
     json: JsonLines = False,
 ) -> None:
     """Ask a database of this node in SQL; nothing can be changed by it. Tables of the log may change between versions.
 
     The first line names the columns. Keys and hashes are shown in hex.
     """
+    if csv and json:
+        raise UsageError("--csv and --json are two forms", hint="take one of them")
     paths = home.paths()
     file = {Database.LOG: paths.log, Database.FILES: paths.blobs / "index.sqlite", Database.LOCAL: paths.local}[db]
     if not file.exists():
         raise NotFound(f"There is no {file} yet.", hint="autoresearch up")
-    columns = "SELECT m.name AS 'table', c.name AS 'column', c.type FROM sqlite_master AS m, pragma_table_info(m.name)"
+    tables = "SELECT m.name AS 'table', c.name AS 'column', c.type FROM sqlite_master AS m, pragma_table_info(m.name)"
     try:
         with closing(connect_read_only(file)) as connection:
             connection.set_authorizer(_reads)
-            cursor = connection.execute(sql or f"{columns} AS c WHERE m.type = 'table'")
+            end = time.monotonic() + seconds
+            connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+            cursor = connection.execute(sql or f"{tables} AS c WHERE m.type = 'table'")
             names = [name for name, *_ in cursor.description or ()]
             rows = cursor.fetchmany(limit + 1)
     except (sqlite3.Error, sqlite3.Warning) as error:
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
+            raise TimedOut(f"The question took longer than {seconds:g} s.", hint="--seconds N gives it more") from error
         raise UsageError(f"That can't be asked: {error}.", hint="autoresearch node query shows the tables") from error
     printable = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows[:limit]]
     if json:
         for row in printable:
             sys.stdout.write(msgspec.json.encode(dict(zip(names, row, strict=True))).decode() + "\n")
+    elif csv:
+        writer = csv_writer(sys.stdout, lineterminator="\n")
+        writer.writerows([text_cell(str("" if cell is None else cell)) for cell in row] for row in [names, *printable])
+    elif is_rich():
+        cells = [["" if cell is None else str(cell) for cell in row] for row in printable]
+        columns: list[Column[list[str]]] = [Column(name, itemgetter(at)) for at, name in enumerate(names)]
+        print_list(columns, cells)
     else:
         print_rows([names, *printable])
     if len(rows) > limit:
