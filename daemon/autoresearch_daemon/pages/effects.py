@@ -5,6 +5,7 @@ Their data are arrays at an address of their own.
 
 from __future__ import annotations
 
+import gzip
 from typing import Literal
 
 from aiohttp import web
@@ -81,7 +82,12 @@ async def tree_page(asking: Asking) -> web.Response:
 
 
 async def columns_page(asking: Asking) -> web.Response:
-    """All runs of a task as arrays."""
+    """All runs of a task as arrays, compressed quickly: another level gains a tenth and takes three times as long."""
     answer = await asking.ask(questions.columns, asking.parameters(ColumnsOf))
-    body = await asking.in_thread(lambda: packed(answer))
-    return web.Response(body=body, content_type="application/octet-stream")
+    is_zipped = "gzip" in asking.request.headers.get("Accept-Encoding", "")
+
+    def body() -> bytes:
+        return gzip.compress(packed(answer), compresslevel=1, mtime=0) if is_zipped else packed(answer)
+
+    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_zipped else {})
+    return web.Response(body=await asking.in_thread(body), content_type="application/octet-stream", headers=headers)

@@ -69,7 +69,13 @@ async def test_the_page_has_the_settings_and_its_data_each_run_with_its_parent_a
         async with session.get(f"{site}/effects?setting=DEPTH") as response:
             page = whole_page(await response.text())
         async with session.get(f"{site}/columns.bin?setting=DEPTH") as response:
-            head, values, parents, depths, marks, ids = unpacked(await response.read())
+            assert response.headers["Content-Encoding"] == "gzip"
+            body = await response.read()
+            head, values, parents, depths, marks, ids = unpacked(body)
+        plain = {"Accept-Encoding": "identity"}
+        async with session.get(f"{site}/columns.bin?setting=DEPTH", headers=plain) as response:
+            assert "Content-Encoding" not in response.headers
+            assert await response.read() == body
         async with session.get(f"{site}/columns.bin?setting=%22&setting=%2Bnone") as response:
             assert response.status == 400, "no program has such a name"
     assert "Rank Setting" in page.text
