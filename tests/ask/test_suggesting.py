@@ -41,7 +41,12 @@ def suggest_with(tmp_path):
                 notebook.log, notebook.blobs, task, count, settings or {}, me=me, now_ms=notebook.now_ms
             ).suggestions
 
-        ask.ran = ran
+        def rewritten(value):
+            source = TRAIN.replace("X = 0.9", "RATE = 0.5  # float [0.0, 1.0]\nX = 0.9") + "\n# rewritten\n"
+            digest = source_digest(source)
+            notebook.run(task.digest, value, source=source, source_digest=digest, budget=float(task.budget.amount))
+
+        ask.ran, ask.rewritten = ran, rewritten
         yield ask
 
 
@@ -65,6 +70,15 @@ def test_settings_near_the_good_ones_are_expected_to_be_better(suggest_with):
     assert near.change == {"X": [0.45, 0.35]}
     assert near.expected < far.expected
     assert near.low < (0.35 - 0.3) ** 2 < near.high
+
+
+def test_a_suggestion_may_start_from_a_program_with_other_settings(suggest_with):
+    suggest_with.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.35)
+    suggest_with.rewritten(0.01)
+    made = suggest_with(count=12)
+    settings = [each.change.keys() for each in made]
+    assert any("RATE" in names for names in settings)
+    assert any("RATE" not in names for names in settings)
 
 
 @pytest.mark.parametrize(

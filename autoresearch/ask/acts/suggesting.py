@@ -79,7 +79,7 @@ def suggest(
     return SuggestAnswer(
         suggestions=[
             _view(
-                expectation(problem, runs, claims, proposal.genome),
+                expectation(problem, runs, claims, proposal.genome, base=proposal.base),
                 proposal.change,
                 proposal.parent,
                 title=proposal.title,

@@ -250,9 +250,18 @@ def expectation(
     runs: Collection[PastRun],
     claims: Collection[proposal.LiveClaim],
     changed: Mapping[str, Value],
+    *,
+    base: bytes | None = None,
 ) -> Expectation:
-    """What the search expects of the best program with some settings changed. Raises KeyError for an unknown one."""
+    """What the search expects of the best program with some settings changed; of the best on ``base``, where given.
+
+    Raises KeyError for a setting that the base has not.
+    """
     state = _state(problem, runs, claims)
+    if base is not None and base != state.ground.base:
+        firsts = (candidate.first.id for candidate in state.evidence.candidates if candidate.source_digest == base)
+        opened = (_opened(problem, run, base) for run in firsts)
+        state = replace(state, ground=next(filter(None, opened), state.ground))
     space = state.ground.space
     working, failed = samples(state.ground, state.evidence, state.baseline)
     standing = [sample for sample in working if sample.tier is not None]
