@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -162,6 +163,27 @@ def vary(idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: C
     return msgspec.structs.replace(answer, proposed=proposed, left_out=left_out)
 
 
+def wait_for_runs(
+    idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: Client, seconds: float | None = None
+) -> VaryAnswer:
+    """What came of an experiment once the runs that this node has in hand have ended, or after so many seconds.
+
+    The task folder's history.md is written anew. Raises as :func:`vary` does.
+    """
+    end = None if seconds is None else time.monotonic() + seconds
+    programs = {variant.digest.hex() for variant in variants(idea.task, idea.program, grid, seeds)[0]}
+    queue = [each.name for each in client.ask(Node.proposals).queue if each.source_digest in programs]
+    begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
+    for name in (*begun, *queue):
+        left = None if end is None else max(0.0, end - time.monotonic())
+        if client.ended(name, left) is None:
+            break
+    with open_desk() as desk:
+        for line in refreshed(desk, idea.task):
+            say(line)
+    return vary(idea, grid, seeds, None)
+
+
 def record_of(ended: Event) -> str:
     """The record of a run that has ended. Raises AutoresearchError where it did not take place."""
     record = ended.data.get("id")
@@ -173,11 +195,13 @@ def record_of(ended: Event) -> str:
 def tell_run(record: str, *, json: bool, folder: Task | None = None) -> None:
     """Print a run and what came of it; exit with 1 where it failed.
 
-    ``folder`` is the task's folder that a person works in, whose history.md is written anew.
+    ``folder`` is the task's folder that a person works in, whose history.md is written anew: left out, the working
+    folder where it is of that task.
     """
     with open_desk() as desk:
         answer = questions.record(desk, OneRecord(id=record))
         assert answer.run is not None, "it is a run's"
+        folder = folder or _working_folder(answer.run.run.task)
         task = folder or load_task(cached_folder(desk, bytes.fromhex(answer.run.run.task)))
         lines = refreshed(desk, folder) if folder else []
         result, more = outcome(desk, answer, task)
@@ -191,6 +215,15 @@ def tell_run(record: str, *, json: bool, folder: Task | None = None) -> None:
                 say(line)
     if answer.run.run.status != RunStatus.OK:
         raise typer.Exit(1)
+
+
+def _working_folder(task: str) -> Task | None:
+    """The task of the working folder, where it is the one with this digest."""
+    try:
+        folder = load_task(Path.cwd()) if Path("task.toml").is_file() else None
+    except (AutoresearchError, OSError):
+        return None
+    return folder if folder is not None and folder.digest.hex() == task else None
 
 
 def outcome(desk: Desk, answer: ShowAnswer, task: Task) -> tuple[EditOutcome, list[str]]:

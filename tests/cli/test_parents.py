@@ -93,6 +93,23 @@ def test_a_baseline_that_is_run_again_is_where_the_next_edit_starts(process: Pro
 
 
 @pytest.mark.slow
+def test_who_waits_in_the_task_folder_goes_on_there(
+    process: Process, toy: Path, daemon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(process, toy)
+    process("run", "checkout", str(toy))
+    monkeypatch.chdir(toy)
+    (toy / "train.py").write_text(BETTER)
+    proposed = process("run", "propose", ".", "--hypothesis", "half as far", "--json")
+    waited = process("run", "wait", strictly(proposed.stdout, ProposedAnswer).proposed[0])
+    assert f"then autoresearch run {toy}" in waited.stderr
+    assert "half as far" in (toy / "history.md").read_text()
+    varied = process("run", "vary", ".", "--set", "X=0.35,0.4", "--hypothesis", "two steps", "--wait")
+    assert varied.returncode == 0, varied.stderr
+    assert "two steps" in (toy / "history.md").read_text()
+
+
+@pytest.mark.slow
 def test_a_run_of_another_program_is_nothing_that_the_folder_started_from(
     process: Process, toy: Path, daemon: None, tmp_path: Path
 ) -> None:

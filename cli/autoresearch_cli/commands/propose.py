@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST, suggest
-from autoresearch.ask.acts.varying import read_values, variants
+from autoresearch.ask.acts.varying import read_values
 from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
@@ -26,7 +26,17 @@ from autoresearch.text import clock, counted, parse_duration, value
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Json, complete_reference
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
+from autoresearch_cli.ideas import (
+    Hypothesis,
+    Parent,
+    idea_in,
+    idea_of,
+    record_of,
+    request,
+    tell_run,
+    vary,
+    wait_for_runs,
+)
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import say
@@ -181,13 +191,10 @@ def vary_settings(
     client = None if show else home.client()
     answer = vary(idea, grid, seeds, client)
     if wait_for_all and client is not None:
-        programs = {variant.digest.hex() for variant in variants(idea.task, idea.program, grid, seeds)[0]}
-        queue = [each.name for each in client.ask(Node.proposals).queue if each.source_digest in programs]
-        begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
-        for name in (*begun, *queue):
-            client.ended(name, None)
-        while (latest := vary(idea, grid, seeds, None)).elsewhere:
+        latest = wait_for_runs(idea, grid, seeds, client)
+        while latest.elsewhere:
             time.sleep(_LOOK_SECONDS)
+            latest = vary(idea, grid, seeds, None)
         answer = msgspec.structs.replace(latest, proposed=answer.proposed)
     yield answer
     print_experiment(answer, list(grid), idea.task.metric.name)

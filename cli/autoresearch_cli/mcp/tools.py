@@ -36,9 +36,8 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
 from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, brief, sanitised
 from autoresearch.words import RunStatus
-from autoresearch_cli import home
-from autoresearch_cli.ideas import outcome, repetition
-from autoresearch_cli.ideas import vary as run_all
+from autoresearch_cli import home, ideas
+from autoresearch_cli.acts.packages import refreshed
 from autoresearch_cli.local_log import open_desk
 
 # Where text of other participants stands in an answer. The server's instructions say what that means.
@@ -204,6 +203,10 @@ def experiment_facts(experiment: VaryAnswer) -> Facts:
     )
 
 
+def _bounded(seconds: float) -> float:
+    return max(0.0, min(seconds, WAIT_SECONDS_MAX))
+
+
 def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
     """A page of rows; a full one says how to go on."""
     last = rows[-1].get("id") if len(rows) == limit else None
@@ -350,7 +353,7 @@ class Tools:
         `hypothesis` says why it should help; everybody reads it. `replicate` is the number of the first seed: another
         one than 0 measures a program again. `outcome` in the answer says keep or discard. If the run takes longer than
         `wait_seconds`, this answers with its `name`, for `result`. `vary` names settings with several values each:
-        every combination is run with `seeds` seeds; ask again with the same for what each value did so far.
+        every combination is run with `seeds` seeds. Ask again with the same where `to_go` is left after `wait_seconds`.
         """
         client, folder = self._client(), self._folder()
         if vary and not edits and not program:
@@ -358,8 +361,11 @@ class Tools:
         else:
             parent, program = self._program(client, folder, edits, program, parent)
         if vary:
-            return experiment_facts(run_all(Idea(load_task(folder), program, parent, hypothesis), vary, seeds, client))
-        if previous := repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
+            idea = Idea(load_task(folder), program, parent, hypothesis)
+            begun = ideas.vary(idea, vary, seeds, client)
+            latest = ideas.wait_for_runs(idea, vary, seeds, client, _bounded(wait_seconds))
+            return experiment_facts(msgspec.structs.replace(latest, proposed=begun.proposed))
+        if previous := ideas.repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
             raise Refused(
                 f"this program was run with this seed before: {short_id(previous[0])}",
                 hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
@@ -374,14 +380,16 @@ class Tools:
 
         Also of one of an earlier session, or of `autoresearch run propose`.
         """
-        ended = self._client().ended(name, max(0.0, min(wait_seconds, WAIT_SECONDS_MAX)))
+        ended = self._client().ended(name, _bounded(wait_seconds))
         if ended is None:
             return {"state": "queued", "name": name, "next": "result with this name; status says what it waits for"}
         record = ended.data.get("id")
         if not isinstance(record, str) or not record:
             raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
+        task = load_task(self._folder())
         with open_desk() as desk:
-            result, _ = outcome(desk, questions.record(desk, requests.OneRecord(id=record)), load_task(self._folder()))
+            refreshed(desk, task)
+            result, _ = ideas.outcome(desk, questions.record(desk, requests.OneRecord(id=record)), task)
         return {"outcome": msgspec.to_builtins(result), **self.show_run(record)}
 
     def progress(self) -> tuple[float, str]:

@@ -299,8 +299,11 @@ class Proposals:
         return waiting is not None
 
     def queued(self, now: ServiceStatus) -> list[QueuedRun]:
-        """The proposals that wait, the next first, each with its reason."""
-        reasons = waiting_reasons(now, now_ms())
+        """The proposals whose run has not begun, the next first, each with its reason."""
+        waiting_for = waiting_reasons(now, now_ms())
+        # What a worker was given and has not begun is neither in the queue nor claimed.
+        taken = dict.fromkeys(self._waiting.keys() - waiting_for.keys(), "a worker takes it now")
+        reasons = taken | waiting_for
         waiting = [self._waiting[name] for name in reasons if name in self._waiting]
         return [
             QueuedRun(
