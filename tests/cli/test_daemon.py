@@ -201,7 +201,8 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
 
 
 def test_up_says_what_is_wrong_and_what_to_do_when_the_daemon_does_not_start(process: Process, toy: Path) -> None:
-    assert process("node", "config", "set", "mail.host", "smtp.example.org").returncode == 0
+    for name, value in (("mail.host", "smtp.example.org"), ("attestor.enabled", "true")):
+        assert process("node", "config", "set", name, value).returncode == 0
     ended = process("up")
     assert ended.returncode == 2
     assert "did not start: mail.from_address is no mail address → autoresearch node config set" in ended.stderr

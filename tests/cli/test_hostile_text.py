@@ -83,7 +83,7 @@ def records(paths: Paths) -> list[Record]:
 
 def shown_by(folder: Path, commands: list[list[str]], *, color: str) -> dict[str, str]:
     """What a person sees of each command on a very wide terminal."""
-    output = seen(folder, DRIVER, [["--color", color, *words] for words in commands])
+    output = seen(folder, DRIVER, [["--color", color, "--no-pager", *words] for words in commands])
     parts = output.split("\n<<< ")[1:]
     return dict(part.split("\n", 1) for part in parts)  # type: ignore[misc]
 

@@ -40,14 +40,14 @@ def stamped(notebook: Notebook, job: VerificationJob) -> Verification:
 
 async def keep(self: VerificationController) -> None:
     """Pass the next, and the next."""
-    notebook = self._notebook
+    notebook = self.notebook
     device = notebook.identity.device
     done: set[tuple[bytes, str, int]] = set()
     while True:
-        now = self._machine.status()
+        now = self.machine.status()
         if now.is_working:
             with suppress(AutoresearchError):
-                task = self._load(now.front.task).digest
+                task = self.load(now.front.task).digest
                 job = next_job(notebook.log, task, device.public, bytes(device.key), now_ms(), skip=done)
                 if job is not None:
                     done.add((job.run, job.stage, job.round))
