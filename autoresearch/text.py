@@ -185,7 +185,7 @@ def written(number: float, decimals: int | None = None, sign: str = "") -> str:
     if not math.isfinite(amount):
         return f"{number:{sign}}"
     power = math.floor(math.log10(amount))
-    if amount >= _HUGE or (amount < _TINY and (decimals is None or _MOST_DECIMALS < decimals >= -power)):
+    if amount >= _HUGE or (amount < _TINY and (decimals is None or decimals > _MOST_DECIMALS)):
         digits = _EXPONENT_DIGITS if decimals is None else min(max(0, decimals + power), _DIGITS - 1)
         mantissa, _, exponent = f"{number:{sign}.{digits}e}".partition("e")
         return f"{_trimmed(mantissa)}e{int(exponent)}"

@@ -12,7 +12,7 @@ function metric(number, decimals = null, sign = "") {
   if (!amount) return (decimals ?? 0) <= MOST_DECIMALS ? (0).toFixed(Math.max(0, decimals ?? 0)) : "0";
   if (amount === Infinity) return `${minus}inf`;
   const power = Math.floor(Math.log10(amount));
-  if (amount >= HUGE || (amount < TINY && (decimals === null || (decimals > MOST_DECIMALS && decimals >= -power)))) {
+  if (amount >= HUGE || (amount < TINY && (decimals === null || decimals > MOST_DECIMALS))) {
     const [mantissa, exponent] = amount.toExponential(decimals === null ? EXPONENT_DIGITS : Math.min(Math.max(0, decimals + power), DIGITS - 1)).split("e");
     return `${minus}${trimmed(mantissa)}e${Number(exponent)}`;
   }
