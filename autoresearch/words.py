@@ -419,6 +419,7 @@ class Why(StrEnum):
     NOT_ASKED = "not_asked"
     ASKED = "asked"
     ASKED_FOR_RUNS = "asked_for_runs"
+    ASKED_FOR_GOAL = "asked_for_goal"
     ASKED_FOR_TIME = "asked_for_time"
     ASKED_FOR_PROPOSALS = "asked_for_proposals"
     RUNNING = "running"
@@ -435,6 +436,8 @@ class Why(StrEnum):
     FINISHING_LAST = "finishing_last"
     RUNS_DONE = "runs_done"
     TIME_OVER = "time_over"
+    GOAL_REACHED = "goal_reached"
+    PATIENCE_OVER = "patience_over"
     CANNOT_RECORD = "cannot_record"
     DISK_LOW = "disk_low"
     LOG_BEHIND = "log_behind"
@@ -487,17 +490,20 @@ WORK_RULES: dict[WorkKind, WorkRule] = {
         "a verification that others wait for",
         "it begins within a minute where verification has not had its share of the last 24 hours, else once it is due",
     ),
-    WorkKind.ORDER: WorkRule("a number of runs, or a time", "its turn comes when the orders before it have ended"),
+    WorkKind.ORDER: WorkRule(
+        "a number of runs, a time or a goal", "its turn comes when the orders before it have ended"
+    ),
     WorkKind.SEARCH: WorkRule("work without an end", "it goes on when nothing else is to be done"),
 }
 
 # What a person asked for is done.
-ORDER_DONE = frozenset({Why.RUNS_DONE, Why.TIME_OVER})
+ORDER_DONE = frozenset({Why.RUNS_DONE, Why.TIME_OVER, Why.GOAL_REACHED, Why.PATIENCE_OVER})
 
 WHY_SENTENCES: dict[Why, str] = {
     Why.NOT_ASKED: "no work is asked of this node: autoresearch work",
     Why.ASKED: "working until you pause or finish it",
     Why.ASKED_FOR_RUNS: "working until the runs asked for are done",
+    Why.ASKED_FOR_GOAL: "working until the value asked for is reached, or no new best comes",
     Why.ASKED_FOR_TIME: "working until the time asked for is over",
     Why.ASKED_FOR_PROPOSALS: "working until the runs that were proposed are done",
     Why.RUNNING: "training",
@@ -514,6 +520,8 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.FINISHING_LAST: "finishing the run in progress, then stopping",
     Why.RUNS_DONE: "the work you asked for is done: autoresearch work",
     Why.TIME_OVER: "the time asked for is over: autoresearch work",
+    Why.GOAL_REACHED: "the value asked for is reached: autoresearch work",
+    Why.PATIENCE_OVER: "no new best for as many runs as asked for: autoresearch work",
     Why.CANNOT_RECORD: "a record could not be written; it is tried again",
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
     Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch node doctor --accept-fork",

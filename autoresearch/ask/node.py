@@ -132,6 +132,10 @@ class QueuedRun(answers.Answer, frozen=True, kw_only=True):
 class OrderView(answers.Answer, frozen=True, kw_only=True):
     """Work that a person ordered: on a task, by its name, for ``runs`` runs, ``for_ms`` milliseconds or without an end.
 
+    ``goal``: it ends when the task's best is as good; ``patience``: when so many runs in a row were no new best, of
+    which ``idle_runs`` were by now. ``runs_done`` since ``began_ms``, its first turn; ``ended_ms`` and ``end``: when
+    and why it ended.
+
     ``runs_left`` are still to do; ``until_ms``: when it ends, as soon as it had its first turn. ``state`` is "working",
     "next" for what waits for a worker, "waiting" behind others, or "passed over"; ``reason`` says why. ``bound``: how
     long it waits at most.
@@ -146,6 +150,13 @@ class OrderView(answers.Answer, frozen=True, kw_only=True):
     runs_left: int | None = None
     for_ms: int | None = None
     until_ms: int | None = None
+    goal: float | None = None
+    patience: int | None = None
+    idle_runs: int = 0
+    runs_done: int = 0
+    began_ms: int | None = None
+    ended_ms: int | None = None
+    end: str = ""
     verify_share: float = 0.0
     proposer: str = ""
     executor: str = ""
@@ -355,8 +366,9 @@ class StatusAnswer(answers.Judged, frozen=True, kw_only=True):
 
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
     ``to_count`` is what to do or wait for so that it counts, empty when it does; ``voter`` is why it does.
-    ``note`` says how many more participants it takes so that runs can be confirmed. ``pages`` is the address of the
-    local pages, empty where they are off. ``conditions`` is what ails the node. ``machine``: null in the first seconds.
+    ``note`` says how many more participants it takes so that runs can be confirmed. ``past_orders`` are the last that
+    began and ended, the newest last. ``pages`` is the address of the local pages, empty where they are off.
+    ``conditions`` is what ails the node. ``machine``: null in the first seconds.
     """
 
     schema: str = "autoresearch.status/2"
@@ -389,6 +401,7 @@ class StatusAnswer(answers.Judged, frozen=True, kw_only=True):
     workers: list[WorkerStatus] = []
     machine: MachineStatus | None = None
     orders: list[OrderView] = []
+    past_orders: list[OrderView] = []
     queue: list[QueuedRun] = []
     proposers: list[ProposerStatus] = []
     conditions: list[Check] = []

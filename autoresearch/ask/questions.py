@@ -245,10 +245,12 @@ def notes(desk: Desk, request: requests.NotesOf) -> NotesAnswer:
 @operation("GET /v1/since")
 def since(desk: Desk, request: requests.SinceOf) -> answers.SinceAnswer:
     """What happened on a task from a time on: runs, people, verdicts, the best value, and what became of hypotheses."""
-    from autoresearch.ask.runs.since import since_answer
+    from autoresearch.ask.runs.since import gains, since_answer
 
     now_ms = desk.now_ms()
-    return since_answer(desk.log, desk.task(request.task), since_ms=request.since_ms, now_ms=now_ms, me=desk.me)
+    task = desk.task(request.task)
+    answer = since_answer(desk.log, task, since_ms=request.since_ms, to_ms=request.to_ms, now_ms=now_ms, me=desk.me)
+    return msgspec.structs.replace(answer, gains=gains(desk.log, desk.blobs, task, answer, me=desk.me))
 
 
 @operation("GET /v1/claims")

@@ -107,9 +107,10 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
 
 
 class SinceOf(OfTask, frozen=True, kw_only=True):
-    """From which time on."""
+    """From which time on, until which."""
 
     since_ms: Annotated[int, Meta(ge=0, le=2**53, description="Unix milliseconds; 0: the last 24 hours")] = 0
+    to_ms: Annotated[int, Meta(ge=0, le=2**53, description="Unix milliseconds; 0: now")] = 0
 
 
 class PathOf(OneRecord, frozen=True, kw_only=True):
@@ -281,9 +282,12 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ``verify_share`` is the share of the time that goes to checking others' runs; left out, it is the setting.
     ``proposer`` is who invents the changes; left out, it is the setting. ``executor`` carries the runs out, ``at_most``
     so many at a time: ``here``, ``slurm``, ``ssh`` on ``host`` or another extension; left out, they are the settings.
+    ``goal``: it ends when the task's best value is as good. ``patience``: when so many runs in a row were no new best.
     """
 
     task: FolderPath = ""
+    goal: Annotated[float, Meta(ge=-1e300, le=1e300)] | None = None
+    patience: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     runs: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     for_ms: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     instead: bool = False

@@ -26,6 +26,7 @@ from autoresearch.words import WHY_SENTENCES, WORK_RULES, Part, Result, WorkKind
 from autoresearch_daemon.events import Trace, now_ms
 from autoresearch_daemon.minds.proposing import proposers_status
 from autoresearch_daemon.parts import NO_NETWORK, NodeParts
+from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
 
 
@@ -79,6 +80,7 @@ def _with_log(answer: node.StatusAnswer, now: ServiceStatus, parts: NodeParts) -
         storage=parts.keeper.status(),
         machine=parts.owner.seen(parts.gauges.status),
         orders=order_views(now, folders.name_of),
+        past_orders=past_views(now, folders.name_of),
         queue=parts.assignments.queued(),
         proposers=proposers_status(log, parts.paths, parts.settings_of_file(), task, me=me, now_ms=now_ms()),
         limits=limits_of(settings.work, settings.storage),
@@ -115,9 +117,17 @@ def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[node.
         elif before:
             state, reason = "waiting", f"behind order {before[-1]}"
         bound = WORK_RULES[order.kind].bound if state in ("waiting", "next") else ""
-        own = {"task": name_of(order.task), "state": state, "reason": reason, "bound": bound}
-        views.append(msgspec.convert(asdict(order) | own, node.OrderView))
+        views.append(_order_view(order, name_of(order.task), state=state, reason=reason, bound=bound))
     return views
+
+
+def past_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[node.OrderView]:
+    """The last orders that began and ended."""
+    return [_order_view(order, name_of(order.task), state="done") for order in now.agenda.past]
+
+
+def _order_view(order: Order, task: str, **values: str) -> node.OrderView:
+    return msgspec.convert(asdict(order) | {"task": task} | values, node.OrderView)
 
 
 def limits_of(work: Work, storage: Storage) -> list[node.LimitView]:

@@ -22,7 +22,7 @@ PLAN = Plan(
 
 def test_what_was_asked_survives(tmp_path: Path) -> None:
     agenda = Agenda(paused=True, paused_until_ms=99).with_spent(7, runs_ms=5, verification_ms=6)
-    agenda = agenda.with_order(Order("/task", 3)).with_order(Order(for_ms=12, until_ms=90))
+    agenda = agenda.with_order(Order("/task", 3), 0).with_order(Order(for_ms=12, until_ms=90), 0)
     first = LocalState(tmp_path / "local.sqlite")
     first.save_agenda(agenda)
     first.close()

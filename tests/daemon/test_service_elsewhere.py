@@ -101,7 +101,9 @@ def test_a_pause_stops_them_and_the_end_of_the_daemon_does_not() -> None:
 
 
 def test_a_run_that_goes_on_since_before_is_counted() -> None:
-    service = NodeService(workers_wanted=1, queue=WorkQueue(agenda=Agenda().with_order(SLURM).without(1), counter=5))
+    service = NodeService(
+        workers_wanted=1, queue=WorkQueue(agenda=Agenda().with_order(SLURM, 0).without([1], "", 0), counter=5)
+    )
     service.handle(TakenOver("search-5", RUN, (b"t", b"s", 0), order=2), 0)
     service.handle(WorkAsked(Order(executor="slurm", at_most=1, verify_share=0)), 0)
     assert not any(isinstance(effect, Assign) for effect in service.handle(WorkerReady("w1", "cpu"), 0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autoresearch_daemon.service.agenda import HOUR_MS, VERIFY_AHEAD_MS, Agenda, Order
 from autoresearch_daemon.service.effects import Assign, Cancel, Overtake, Tell
 from autoresearch_daemon.service.inputs import (
@@ -60,6 +62,39 @@ def test_each_order_counts_its_own_runs() -> None:
     assert folders == ["/a", "/a", "/b"]
     assert [tell.order for tell in of(Tell, effects) if tell.kind == "order_ended"] == [2]
     assert state_of(node) == (WorkState.IDLE, Why.RUNS_DONE)
+
+
+def test_an_order_ends_when_its_value_is_reached() -> None:
+    node = started(1, Order("/a", goal=0.25, verify_share=0))
+    run(node, 1, 5)
+    assert not of(Tell, node.handle(Finished("w1", is_best=True), 6))
+    run(node, 2, 7)
+    [ended] = [each for each in of(Tell, node.handle(Finished("w1", reaches_goal=True), 8)) if each.order == 1]
+    assert "the best is as good as 0.25" in ended.text
+    assert state_of(node) == (WorkState.IDLE, Why.GOAL_REACHED)
+    [past] = node.queue.agenda.past
+    assert (past.began_ms, past.ended_ms, past.runs_done) == (0, 8, 2)
+
+
+def test_patience_counts_the_runs_since_the_last_best_of_the_order() -> None:
+    node = started(1, Order("/a", patience=3, verify_share=0))
+    ended = []
+    for number, is_best in enumerate([False, False, True, False, False, False]):
+        assert numbers(node) == [1]
+        run(node, number)
+        ended = of(Tell, node.handle(Finished("w1", is_best=is_best, failed=not is_best), 120_000 * number))
+    assert "3 runs in a row brought no new best" in ended[0].text
+    assert state_of(node) == (WorkState.IDLE, Why.PATIENCE_OVER)
+
+
+def test_only_orders_that_began_are_told_of_later_and_not_without_bound() -> None:
+    agenda = Agenda()
+    for number in range(1, 60):
+        agenda = agenda.with_order(Order("/a", runs_left=1), number)
+        if number % 2:
+            agenda = agenda.with_changed(replace(agenda.orders[-1], began_ms=number))
+        agenda = agenda.without([number], "done", number + 1)
+    assert [order.number for order in agenda.past] == list(range(21, 60, 2))
 
 
 def test_the_time_of_an_order_begins_with_its_turn() -> None:

@@ -302,7 +302,7 @@ class Notebook:
         """Keep the run's files and append its record. Its checkpoint too, if it is among the best, or ``keep_all``."""
         read_sources(self.log, self.blobs, [plan.task])
         note_sources(self.log, plan.task, {plan.source_digest: plan.source})
-        leader = self._leader(plan.task)
+        leader = self.leader(plan.task)
         body = run_body(
             plan,
             outcome,
@@ -456,7 +456,7 @@ class Notebook:
         self.announce(record)
         return record
 
-    def _leader(self, task: bytes) -> Placed | None:
+    def leader(self, task: bytes) -> Placed | None:
         """What the next change would build upon."""
         return preferred(self.log, task, trust_context(self.log, self.author))
 
@@ -473,7 +473,7 @@ class Notebook:
 
     def _published(self, record: Record, body: kinds.Run, before: Placed | None) -> PublishedRun:
         status = RunStatus(body.status)
-        after = self._leader(body.task)
+        after = self.leader(body.task)
         is_best = after is not None and after.row.source_digest == body.source_digest and before != after
         data = {
             **outcome(self.log, record),

@@ -374,16 +374,18 @@ class EffectsAnswer(answers.Judged, frozen=True, kw_only=True):
 
 
 class SinceAnswer(answers.Judged, frozen=True, kw_only=True):
-    """What happened on a task from ``since_ms`` on, with ``sentence`` to say it.
+    """What happened on a task from ``since_ms`` to ``to_ms``, with ``sentence`` to say it.
 
     ``participants`` counts those with runs. ``confirmed`` to ``failed`` are of these ``runs``. ``best_before`` and
-    ``best`` are what led then and leads now, as confirmed or, where nothing is, as reported (``origin``). ``held`` and
-    ``not_held`` count hypotheses that were settled by a run of this time.
+    ``best`` are what led before and after, as confirmed or, where nothing is, as reported (``origin``). ``gains`` are
+    the last runs that led when they came, the newest last. ``held`` and ``not_held`` count hypotheses that were settled
+    by a run of this time.
     """
 
     schema: str = "autoresearch.since/1"
     task: str
     since_ms: int
+    to_ms: int = 0
     runs: int = 0
     participants: int = 0
     confirmed: int = 0
@@ -392,6 +394,7 @@ class SinceAnswer(answers.Judged, frozen=True, kw_only=True):
     best_before: float | None = None
     best: float | None = None
     origin: str = ""
+    gains: list[RunRow] = []
     held: int = 0
     not_held: int = 0
     sentence: str = ""

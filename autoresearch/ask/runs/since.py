@@ -5,44 +5,66 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch.ask.lookup import FoundTask
-from autoresearch.ask.runs.answers import SinceAnswer
+from autoresearch.ask.runs.answers import RunRow, SinceAnswer
+from autoresearch.ask.runs.rows import rows_of
+from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.rows import LeaderRow
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
 from autoresearch.log.standing.verdicts import decimals_of
 from autoresearch.log.tables.filters import Filter
 from autoresearch.record.record import DAY_MS
-from autoresearch.text import counted, duration, value
+from autoresearch.text import clock, counted, duration, value
 from autoresearch.words import HypothesisState, RunMark
 
 # Of so many hypotheses, the newest, it is asked what became of them.
 _HYPOTHESES = 200
+# So many gains are told, the newest.
+_GAINS = 5
+_FOR_EVER = 1 << 62
 
 
 @in_snapshot
-def since_answer(log: Log, task: FoundTask, *, since_ms: int, now_ms: int, me: bytes | None = None) -> SinceAnswer:
-    """What happened on a task from a time on, by the times that authors state; ``since_ms`` 0 is a day ago."""
+def since_answer(
+    log: Log, task: FoundTask, *, since_ms: int, now_ms: int, to_ms: int = 0, me: bytes | None = None
+) -> SinceAnswer:
+    """What happened on a task, by the times that authors state; ``since_ms`` 0 is a day ago, ``to_ms`` 0 is now."""
     since_ms = since_ms or now_ms - DAY_MS
-    roster, rows = roster_of(log), log.listing.since(task.digest, since_ms)
+    until_ms = to_ms or _FOR_EVER  # clocks of others may be ahead
+    roster, rows = roster_of(log), log.listing.between(task.digest, since_ms, until_ms)
     marks = {mark: sum(runs for _, which, runs in rows if which == mark) for mark in RunMark}
-    settled = [cited.state for cited in _hypotheses(log, task, me).values() if cited.runs[0].time >= since_ms]
-    before, now, origin = _best(log, task, since_ms)
+    settled = [
+        cited.state for cited in _hypotheses(log, task, me).values() if since_ms <= cited.runs[0].time <= until_ms
+    ]
+    led, origin = _led(log, task, until_ms)
+    before = [leader for leader in led if leader.time < since_ms]
+    sign = log.tasks.sign(task.digest)
     answer = SinceAnswer(
         task=task.name,
         since_ms=since_ms,
+        to_ms=to_ms or now_ms,
         runs=sum(runs for _, _, runs in rows),
         participants=len({roster.voter(device, now_ms).root for device, _, _ in rows}),
         confirmed=marks[RunMark.CONFIRMED],
         refuted=marks[RunMark.REFUTED],
         failed=marks[RunMark.FAILED],
-        best_before=before,
-        best=now,
+        best_before=sign * before[-1].value if before else None,
+        best=sign * led[-1].value if led else None,
         origin=origin,
         held=settled.count(HypothesisState.HELD),
         not_held=settled.count(HypothesisState.REFUTED),
     )
     return msgspec.structs.replace(answer, sentence=_sentence(answer, now_ms, decimals_of(log, task.digest)))
+
+
+@in_snapshot
+def gains(log: Log, blobs: BlobStore, task: FoundTask, answer: SinceAnswer, *, me: bytes | None = None) -> list[RunRow]:
+    """The last runs that led when they came, within the time of an answer, the newest last."""
+    led, _ = _led(log, task, answer.to_ms)
+    new = [leader.n for leader in led if leader.time >= answer.since_ms]
+    return rows_of(log, blobs, task.digest, me=me).at(new[-_GAINS:])
 
 
 def _hypotheses(log: Log, task: FoundTask, me: bytes | None) -> dict[bytes, Citations]:
@@ -54,22 +76,21 @@ def _hypotheses(log: Log, task: FoundTask, me: bytes | None) -> dict[bytes, Cita
     return citations(log, task.digest, [note.id for note in notes], trust, me=me)
 
 
-def _best(log: Log, task: FoundTask, since_ms: int) -> tuple[float | None, float | None, str]:
-    """The value that led before and the one that leads now, and whose it is: ``verified`` or ``reported``."""
-    sign = log.tasks.sign(task.digest)
+def _led(log: Log, task: FoundTask, until_ms: int) -> tuple[list[LeaderRow], str]:
+    """The runs that led until a time, by values that are ``verified`` or else ``reported``, and which of these."""
     every = Filter(task=task.digest, board=board_hardware(log, task.digest) or "")
     for sure, origin in (1, "verified"), (0, "reported"):
-        led = log.listing.leaders(every, sure)
-        if led:
-            earlier = [leader.value for leader in led if leader.time < since_ms]
-            return (sign * earlier[-1] if earlier else None), sign * led[-1].value, origin
-    return None, None, ""
+        if led := [leader for leader in log.listing.leaders(every, sure) if leader.time <= until_ms]:
+            return led, origin
+    return [], ""
 
 
 def _sentence(answer: SinceAnswer, now_ms: int, decimals: int | None) -> str:
     """All of it for people."""
-    length = now_ms - answer.since_ms
+    length = answer.to_ms - answer.since_ms
     when = "since yesterday" if length == DAY_MS else f"in the last {duration(length)}"
+    if answer.to_ms < now_ms:
+        when = f"from {clock(answer.since_ms)} to {clock(answer.to_ms)}"
     if not answer.runs:
         return f"{when}: no run"
     runs = f"{when}: {counted(answer.runs, 'run')} by {counted(answer.participants, 'participant')}"

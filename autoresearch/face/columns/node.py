@@ -72,6 +72,11 @@ def order_words(order: OrderView, now_ms: int) -> str:
         left = f"until {clock(order.until_ms)}, for {duration(max(0, order.until_ms - now_ms))} more"
     elif order.for_ms is not None:
         left = f"for {duration(order.for_ms)} from its turn on"
+    if order.goal is not None:
+        left += f", or until the best is {order.goal:g}"
+    if order.patience is not None:
+        left += f", or {order.patience} runs without a new best ({order.idle_runs} by now)"
+    left = left.removeprefix("without an end, or ")
     parts = [f"{order.number} {order.task}", left, "" if order.state == "next" else order.state, order.reason]
     return " · ".join(filter(None, parts))
 

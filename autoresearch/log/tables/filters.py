@@ -285,12 +285,13 @@ class Listing:
         """  # noqa: S608
         return [LeaderRow._make(row) for row in self._reader.read(text, (selection.task, selection.board, sure))]
 
-    def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
-        """How many runs of each device and mark a task has from a time on."""
+    def between(self, task: bytes, since_ms: int, to_ms: int) -> list[tuple[bytes, str, int]]:
+        """How many runs of each device and mark a task has from a time on, up to another."""
         text = f"""
-        SELECT r.author, l.mark, count(*) FROM {_BY_TIME} WHERE r.task = ? AND r.time >= ? AND {_VISIBLE} GROUP BY 1, 2
+        SELECT r.author, l.mark, count(*) FROM {_BY_TIME}
+        WHERE r.task = ? AND r.time >= ? AND r.time <= ? AND {_VISIBLE} GROUP BY 1, 2
         """  # noqa: S608
-        return self._reader.read(text, (task, time_ms))
+        return self._reader.read(text, (task, since_ms, to_ms))
 
     def places(self, task: bytes) -> Places:
         """The places of a task's runs, for one question."""

@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import sys
+from math import isfinite
+from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 import msgspec
 import typer
@@ -15,7 +18,7 @@ from autoresearch.ask import questions
 from autoresearch.ask.node import OrderView, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import CancelRequest, OfTask, PauseRequest, SinceOf, WorkRequest
-from autoresearch.errors import BEGIN, AutoresearchError, TimedOut, UsageError
+from autoresearch.errors import BEGIN, AutoresearchError, NotFound, TimedOut, UsageError
 from autoresearch.extensions import EXECUTORS, extension_names
 from autoresearch.face.columns.node import order_words
 from autoresearch.text import parse_duration
@@ -24,7 +27,7 @@ from autoresearch.words import Part, Result
 from autoresearch_cli import catalogue, home, starting
 from autoresearch_cli.event_display import PROGRESS, EventLines, EventMonitor, choose_display
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
-from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
+from autoresearch_cli.rendering.status import next_step, report_lines, state_sentence, status_lines
 
 app = catalogue.CommandApp()
 
@@ -99,11 +102,22 @@ def complete_executor(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+def _finite(text: str) -> float:
+    """A number; typer says what is wrong with a text that is none."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return number
+
+
 @app.command(
     "work",
     ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
     ("autoresearch work grammar --for 2h --then", "two hours behind them; --instead of --then ends them"),
-    ("autoresearch work --cancel 2", "end order 2 and its run in progress; --list has the numbers"),
+    (
+        "autoresearch work --patience 30 && autoresearch work --report",
+        "until 30 runs bring nothing; what a night brought",
+    ),
     see="up, node pause, node finish, status, run",
 )
 def work(  # noqa: PLR0913 - one option for each part of an order
@@ -150,6 +164,16 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         int | None,
         typer.Option("--at-most", min=1, max=10_000, metavar="N", help="Runs there at a time, waiting ones included."),
     ] = None,
+    goal: Annotated[
+        float | None,
+        typer.Option(
+            "--until", metavar="VALUE", parser=_finite, help="Stop when the task's best value is as good as this."
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option("--patience", min=1, max=10**6, metavar="N", help="Stop when N runs in a row were no new best."),
+    ] = None,
     place: Annotated[
         bool | None,
         typer.Option("--then/--instead", help="Behind the orders that end (the default), or in place of all orders."),
@@ -158,17 +182,20 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     cancel: Annotated[
         int | None, typer.Option("--cancel", min=1, metavar="N", help="Only end order N, and its runs in progress.")
     ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Only say what the order brought that began last, on TASK if it is given.")
+    ] = False,
     allow_packages: catalogue.AllowPackages = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: catalogue.Json = False,
 ) -> None:
     """Let the daemon choose changes, train them, publish the results and verify others' runs, until you stop it.
 
-    Each call is an order: so many runs, so long, or without an end. Orders that end are done one after the other, then
-    the one that does not; a new one without an end takes its place. Where no daemon runs, it is started.
+    Each call is an order: so many runs, so long, until a value, or without an end. Orders that end are done one after
+    the other, then the one that does not; a new one without an end takes its place. It starts a daemon where none runs.
     """
-    if listed or cancel is not None:
-        _change_orders(cancel, json=json)
+    if listed or cancel is not None or report:
+        _report_order(task, json=json) if report else _change_orders(cancel, json=json)
         return
     if only is not None and verify_share is not None:
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
@@ -204,6 +231,8 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         executor=executor,
         host=host,
         at_most=at_most,
+        goal=goal,
+        patience=patience,
     )
     status = client.ask(Node.work, request)
     if json:
@@ -259,6 +288,28 @@ def _change_orders(cancel: int | None, *, json: bool) -> None:
         say(f"no work is ordered → {BEGIN}")
     elif any(order.state == "passed over" for order in status.orders):
         say("→ autoresearch node resume tries now what was passed over")
+
+
+def _report_order(task: str | None, *, json: bool) -> None:
+    """Say what the order brought that began last, on the task of this name where one is given."""
+    status = home.client().ask(Node.status)
+    begun = [order for order in (*status.past_orders, *status.orders) if order.began_ms is not None]
+    if task is not None:
+        name = Path(task).name
+        begun = [order for order in begun if order.task == name]
+    if not begun:
+        raise NotFound("no order has begun" + (f" on {task}" if task else ""), hint="autoresearch work --list")
+    order = max(begun, key=lambda each: (each.began_ms or 0, each.number))
+    span = SinceOf(task=order.task, since_ms=order.began_ms or 0, to_ms=order.ended_ms or 0)
+    happened = home.ask(questions.since, span)
+    if json:
+        print_json(happened)
+        return
+    print_labelled(report_lines(order, happened, home.now_ms()))
+    say(f"→ autoresearch diff @ --task {order.task} · autoresearch best --task {order.task} --code")
+    if status.pages:
+        query = urlencode({"task": order.task, "x": "time", "since": happened.since_ms, "to": happened.to_ms})
+        say(f"→ {status.pages.rstrip('/')}/?{query} (autoresearch open first, where the browser asks for a token)")
 
 
 def say_default(folder: str) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from autoresearch import words
 from autoresearch.ask import node
+from autoresearch.ask.runs.answers import SinceAnswer
 from autoresearch.errors import BEGIN
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
 from autoresearch.face.columns.people import peer_columns
-from autoresearch.face.columns.runs import leading_words
+from autoresearch.face.columns.runs import gain_words, leading_words
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.services import Service
 from autoresearch.text import (
@@ -104,6 +105,23 @@ def status_lines(status: node.StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", f"{condition.name}: {condition.sentence}") for condition in status.conditions]
     return lines
+
+
+def report_lines(order: node.OrderView, happened: SinceAnswer, now_ms: int) -> list[Line]:
+    """What an order brought: how long it worked, why it ended, what happened meanwhile, its last gains."""
+    end_ms = order.ended_ms or now_ms
+    parts = [
+        f"{order.number} {order.task}",
+        f"{clock(order.began_ms or 0)} to {clock(end_ms)}, {duration(end_ms - (order.began_ms or 0))}",
+        counted(order.runs_done, "run"),
+        f"ended: {order.end}" if order.ended_ms else order_words(order, now_ms).split(" · ", 1)[1],
+    ]
+    gains = [
+        " · ".join(filter(None, (leading_words(row), f"gain {gain_words(row)}", row.headline, short(row.id))))
+        for row in reversed(happened.gains)
+    ]
+    empty = [] if gains else [("gains", "none: no run became the best of its task")]
+    return [("order", " · ".join(parts)), ("task", happened.sentence), *(("gain", text) for text in gains), *empty]
 
 
 def now_lines(status: node.StatusAnswer, now_ms: int) -> list[str]:
@@ -259,6 +277,8 @@ def next_step(status: node.StatusAnswer) -> str:
         return f"autoresearch best, or for more of it: {BEGIN}"
     if status.state == words.WorkState.WORKING and not (status.task and status.task.best):
         return "autoresearch node events --follow shows each step"
+    if status.state == words.WorkState.IDLE and status.past_orders:
+        return "autoresearch work --report says what the last order brought"
     return STEPS.get(status.state, "autoresearch best, autoresearch top, autoresearch node records")
 
 

@@ -46,7 +46,12 @@ class WorkActs:
                 f"the task {task.name} is archived on this machine", hint=f"autoresearch task restore {task.name}"
             )
         share = parts.settings.work.verify_share if request.verify_share is None else request.verify_share
-        self.check_share(share, request.runs)
+        self.check_share(share, request.runs or request.patience, request.goal)
+        leader = None if request.goal is None else parts.notebook.leader(task.digest)
+        sign = parts.notebook.log.tasks.sign(task.digest) if leader else 1.0
+        if leader and request.goal is not None and sign * leader.value <= sign * request.goal:
+            best = f"the best of {task.name} is {leader.value:.6g}: as good as {request.goal:.6g} already"
+            raise UsageError(best, hint="name a better value, or give none")
         settings = parts.settings_of_file()
         check_proposer(request.proposer or settings.work.proposer, settings)
         place = order_of(settings.executor, request.executor, request.host, request.at_most)
@@ -67,6 +72,8 @@ class WorkActs:
             for_ms=request.for_ms,
             verify_share=share,
             proposer=request.proposer,
+            goal=request.goal,
+            patience=request.patience,
         )
         self._take(WorkAsked(order, instead=request.instead))
         return self._status()
@@ -78,12 +85,12 @@ class WorkActs:
         self._take(OrderCancelled(request.number))
         return self._status()
 
-    def check_share(self, share: float, runs: int | None) -> None:
+    def check_share(self, share: float, runs: int | None, goal: float | None = None) -> None:
         """Refuse to verify all of the time where runs are asked for, or where there is nothing to verify.
 
         Raises UsageError, Refused.
         """
-        if share >= 1 and runs is not None:
+        if share >= 1 and (runs is not None or goal is not None):
             raise UsageError(
                 "runs are experiments, and who only checks others' makes none", hint="name a time: --for 2h"
             )

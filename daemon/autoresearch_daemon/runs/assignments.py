@@ -216,7 +216,8 @@ class Assignments:
                 outcome = msgspec.structs.replace(outcome, reason=self._overtaken[assignment][1])
             self._core.block(await self.runs.finish(assignment, outcome))
             with self._core.failures.watched(KEEPING):
-                self.runs.count(assignment, lambda: self._take(_finished(worker, outcome)))
+                finished = self._finished(worker, plan, outcome)
+                self.runs.count(assignment, lambda: self._take(finished))
             return
         await asyncio.to_thread(remove_tree, folder)
         if reply.verified is None:
@@ -241,7 +242,21 @@ class Assignments:
         assert run.outcome is not None
         if run.order:
             self._take(inputs.TakenOver(run.assignment, self._view(run.plan), _key(run.plan), run.order))
-            self._take(_finished(run.assignment, run.outcome))
+            self._take(self._finished(run.assignment, run.plan, run.outcome))
+
+    def _finished(self, worker: str, plan: Plan, outcome: RunOutcome) -> inputs.Finished:
+        """The end of a run. One that somebody stopped, or that was abandoned, is none that a person ordered."""
+        notebook, is_ok = self._core.notebook, outcome.status == RunStatus.OK
+        leader = notebook.leader(plan.task) if is_ok else None
+        is_best = leader is not None and leader.row.runs == 1 and leader.row.source_digest == plan.source_digest
+        sign, goal = notebook.log.tasks.sign(plan.task), self._core.service.status().goal_of(worker)
+        return inputs.Finished(
+            worker,
+            counted=outcome.status not in UNFINISHED,
+            failed=not is_ok,
+            is_best=is_best,
+            reaches_goal=leader is not None and goal is not None and sign * leader.value <= sign * goal,
+        )
 
     def _take_over(self, run: InHand) -> bool:
         """Watch a run further that goes on elsewhere; whether there is such a run."""
@@ -305,9 +320,3 @@ class Assignments:
 
 def _key(plan: Plan) -> tuple[bytes, bytes, int]:
     return plan.task, plan.source_digest, plan.replicate
-
-
-def _finished(worker: str, outcome: RunOutcome) -> inputs.Finished:
-    """The end of a run. One that somebody stopped, or that was abandoned, is none of those that a person ordered."""
-    counted = outcome.status not in UNFINISHED
-    return inputs.Finished(worker, counted=counted, failed=outcome.status != RunStatus.OK)

@@ -94,6 +94,12 @@ class ServiceStatus:
         """The order that an assignment is for; for a proposal or a verification what holds for them."""
         return self.agenda.find(assignment.order) or self.front
 
+    def goal_of(self, worker: str) -> float | None:
+        """The value at which the order ends for which a worker searches."""
+        assignments = (row.assignment for row in self.workers if row.name == worker and row.assignment)
+        orders = (self.agenda.find(assignment.order) for assignment in assignments)
+        return next((order.goal for order in orders if order), None)
+
     def goes_on(self, order: Order) -> bool:
         """Whether other searches of an order follow those in hand."""
         searching = [w.assignment for w in self.workers if w.assignment and w.assignment.order == order.number]

@@ -210,12 +210,15 @@ class Progressed:
 class Finished:
     """The run in hand ended, its record is published; ``counted`` unless somebody stopped it.
 
-    ``failed``: the record says that it came to nothing.
+    ``failed``: the record says that it came to nothing. ``is_best``: its program is the task's best now.
+    ``reaches_goal``: that best is as good as its order wants it.
     """
 
     worker: str
     counted: bool = True
     failed: bool = False
+    is_best: bool = False
+    reaches_goal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from autoresearch.ask.node import RunInHand
-from autoresearch.text import duration, percent
+from autoresearch.text import counted, duration, percent
 from autoresearch.words import OWNER_REASONS, PASSING_REASONS, WHY_SENTENCES, WORK_RULES, Why, WorkKind, WorkState
 from autoresearch_daemon.service import effects as effect
 from autoresearch_daemon.service import inputs
@@ -108,7 +108,9 @@ class NodeService:
             return Why.ASKED_FOR_PROPOSALS
         if self.queue.front.runs_left is not None:
             return Why.ASKED_FOR_RUNS
-        return Why.ASKED if self.queue.front.kind is WorkKind.SEARCH else Why.ASKED_FOR_TIME
+        if self.queue.front.for_ms is not None:
+            return Why.ASKED_FOR_TIME
+        return Why.ASKED if self.queue.front.kind is WorkKind.SEARCH else Why.ASKED_FOR_GOAL
 
     @property
     def _in_hand(self) -> list[effect.WorkerState]:
@@ -177,7 +179,7 @@ class NodeService:
         match event:
             case inputs.WorkAsked(order, instead):
                 before = self.queue.agenda.orders
-                self.queue.agenda = self.queue.agenda.with_order(order, instead=instead)
+                self.queue.agenda = self.queue.agenda.with_order(order, now_ms, instead=instead)
                 self.finishing = False
                 self.queue.failures.clear()
                 ended = (
@@ -185,7 +187,7 @@ class NodeService:
                 )
                 return [effect.Save(), *self._cancel_orders(ended), *self._look_first(now_ms)]
             case inputs.OrderCancelled(number):
-                self.queue.agenda = self.queue.agenda.without(number)
+                self.queue.agenda = self.queue.agenda.without([number], "you cancelled it", now_ms)
                 self.ended = self.ended if self.queue.agenda.orders else Why.NOT_ASKED
                 return [effect.Save(), *self._cancel_orders([number])]
             case inputs.ShareChanged(workers, share):
@@ -195,7 +197,8 @@ class NodeService:
                     self.queue.agenda = replace(self.queue.agenda, orders=orders)
                 return [effect.Save(), *([] if self.queue.job else [self._verify()])]
             case inputs.FinishAsked():
-                self.queue.agenda = replace(self.queue.agenda, orders=())
+                numbers = [order.number for order in self.queue.agenda.orders]
+                self.queue.agenda = self.queue.agenda.without(numbers, "you had the node finish", now_ms)
                 return self._ended(Why.NOT_ASKED)
 
     def _block(self, event: inputs.Blocked, now_ms: int) -> list[effect.Effect]:
@@ -319,7 +322,7 @@ class NodeService:
         if assignment.job:  # there may be more of them
             effects += self._look_first(now_ms)
         if event.counted:
-            self.queue.count(assignment)
+            self.queue.count(assignment, is_best=event.is_best, reaches_goal=event.reaches_goal)
             if worker.run and worker.key and not worker.elsewhere:
                 self.lasted_ms[worker.key[0]] = now_ms - worker.run.started_ms
         elif worker.overtaken:
@@ -473,10 +476,11 @@ class NodeService:
             self.queue.agenda = replace(self.queue.agenda, paused=False, paused_until_ms=None)
             effects.append(effect.Save())
         for order in self.queue.agenda.orders:
-            why = Why.RUNS_DONE if order.runs_left == 0 else Why.TIME_OVER
-            if order.runs_left == 0 or (order.until_ms is not None and now_ms >= order.until_ms):
-                self.queue.agenda = self.queue.agenda.without(order.number)
-                effects += [*self._ended(why), effect.Tell("order_ended", _ending(order, why), order.number)]
+            if (end := _end(order, now_ms)) is not None:
+                why, sentence = end
+                self.queue.agenda = self.queue.agenda.without([order.number], sentence, now_ms)
+                text = f"order {order.number} has ended: {sentence} → autoresearch work --report"
+                effects += [*self._ended(why), effect.Tell("order_ended", text, order.number)]
         front = self.queue.front
         if front.for_ms is not None and front.until_ms is None and not self.queue.agenda.paused:
             self.queue.agenda = self.queue.agenda.with_changed(replace(front, until_ms=now_ms + front.for_ms))
@@ -507,6 +511,10 @@ class NodeService:
                 worker.why = offer
                 continue
             worker.assignment, worker.since_ms = offer, now_ms
+            order = self.queue.agenda.find(offer.order)
+            if order and order.began_ms is None:
+                self.queue.agenda = self.queue.agenda.with_changed(replace(order, began_ms=now_ms))
+                effects.append(effect.Save())
             worker.run = _changed(offer.run, started_ms=now_ms) if offer.run else None
             worker.why = Why.VERIFYING if offer.job else Why.PROPOSING
             effects.append(effect.Assign(name, offer, worker.run if offer.kind is WorkKind.VERIFICATION else None))
@@ -576,9 +584,17 @@ class NodeService:
         return [effect.WantWorkers(count)]
 
 
-def _ending(order: Order, why: Why) -> str:
-    done = f"{order.runs} of {order.runs} runs are done" if why is Why.RUNS_DONE else "its time is over"
-    return f"order {order.number} has ended: {done}"
+def _end(order: Order, now_ms: int) -> tuple[Why, str] | None:
+    """Why an order ends now, and the sentence; None: it goes on."""
+    if order.runs_left == 0:
+        return Why.RUNS_DONE, f"{order.runs} of {order.runs} runs are done"
+    if order.until_ms is not None and now_ms >= order.until_ms:
+        return Why.TIME_OVER, "its time is over"
+    if order.is_reached:
+        return Why.GOAL_REACHED, f"the best is as good as {order.goal}"
+    if order.patience is not None and order.idle_runs >= order.patience:
+        return Why.PATIENCE_OVER, f"{counted(order.idle_runs, 'run')} in a row brought no new best"
+    return None
 
 
 def _changed(run: RunInHand, **values: object) -> RunInHand:

@@ -188,11 +188,18 @@ class WorkQueue:
 
     # --- what becomes of it ---
 
-    def count(self, assignment: Assignment) -> None:
-        """A run of an order, or a proposal, came to its end."""
+    def count(self, assignment: Assignment, *, is_best: bool = False, reaches_goal: bool = False) -> None:
+        """A run of an order, or a proposal, came to its end, maybe as the new best, or with the goal reached."""
         self._forget(_key(assignment))
-        if (order := self.agenda.find(assignment.order)) and order.runs_left is not None:
-            self.agenda = self.agenda.with_changed(replace(order, runs_left=max(0, order.runs_left - 1)))
+        if order := self.agenda.find(assignment.order):
+            changed = replace(
+                order,
+                runs_left=None if order.runs_left is None else max(0, order.runs_left - 1),
+                runs_done=order.runs_done + 1,
+                idle_runs=0 if is_best else order.idle_runs + 1,
+                is_reached=order.is_reached or reaches_goal,
+            )
+            self.agenda = self.agenda.with_changed(changed)
 
     def note_failure(self, assignment: Assignment, now_ms: int) -> None:
         """A search or a verification failed. What a person proposed may fail as often as it is proposed."""
