@@ -173,21 +173,19 @@ def _lines(log: Log, task: FoundTask, programs: Sequence[ProgramView]) -> list[B
 def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> ProgramView | None:
     """The program that the next change builds upon, and that ``@`` names."""
     placed = bases.preferred(log, task.digest, trust_context(log, author))
-    return program_view(log, placed.row, placed.judgement, position=1) if placed else None
+    return program_view(log, placed.row, placed.judgement) if placed else None
 
 
 def _best_backed(log: Log, task: FoundTask, trust: TrustContext, state: RunState) -> ProgramView | None:
     placed = next(iter(bases.visible_programs(log, bases.backed(log, task.digest, trust, state))), None)
-    return program_view(log, placed.row, placed.judgement, position=1) if placed else None
+    return program_view(log, placed.row, placed.judgement) if placed else None
 
 
 def _best_reported(log: Log, task: FoundTask, trust: TrustContext) -> ProgramView | None:
     """The best that nobody checked, by a participant who counts where anybody is named."""
-    for number, placed in enumerate(
-        bases.judged_rows(log, bases.vouched(log, task.digest, trust, visible=True), trust), start=1
-    ):
+    for placed in bases.judged_rows(log, bases.vouched(log, task.digest, trust, visible=True), trust):
         if placed.judgement.state is RunState.REPORTED:
-            return program_view(log, placed.row, placed.judgement, position=number)
+            return program_view(log, placed.row, placed.judgement)
     return None
 
 
@@ -205,7 +203,7 @@ def _demoted(log: Log, task: FoundTask, trust: TrustContext, confirmed: ProgramV
             return None
         end = None if placed.judgement.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
         if end is not None:
-            view = program_view(log, placed.row, placed.judgement, position=0)
+            view = program_view(log, placed.row, placed.judgement)
             return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)
     return None
 
