@@ -206,6 +206,9 @@ DIFFERENCE_ERRORS = 4.0
 LARGEST_ERROR = 1e100
 # The metric in which an evaluator states the standard error of its value.
 STANDARD_ERROR = "standard_error"
+# The metrics in which it states what agents are compared with: what random actions earn in its environment, with the
+# standard error of that, and from what it counts as solved.
+RANDOM, RANDOM_ERROR, SOLVED = "random_reward", "random_standard_error", "solved_reward"
 
 # Of several standard errors of one thing none counts as more than so many times the least of verifiers' above 0.
 _MOST_ERRORS = 2.0
@@ -213,9 +216,9 @@ _MOST_ERRORS = 2.0
 _MEDIAN_ERRORS = math.sqrt(math.pi / 2)
 
 
-def stated_error(metrics: Mapping[str, float]) -> float | None:
+def stated_error(metrics: Mapping[str, float], name: str = STANDARD_ERROR) -> float | None:
     """The standard error that an evaluator states among its metrics; None where it states none that is one."""
-    error = float(metrics.get(STANDARD_ERROR, math.nan))
+    error = float(metrics.get(name, math.nan))
     return error if 0.0 <= error <= LARGEST_ERROR else None
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.participants import AwaitedView, VerifiedView
 from autoresearch.ask.records import Measured, RecordView
-from autoresearch.ask.runs.answers import EffectView, RunRow, SizeView
+from autoresearch.ask.runs.answers import BoardLine, EffectView, RunRow, SizeView
 from autoresearch.face.columns.column import (
     CHANGE,
     COMPUTE_MS,
@@ -70,6 +70,18 @@ def gain_words(numbers: RunNumbers) -> str:
     """The gain of a run and whose it is: ``-0.0120 ± 0.0031 verified``; empty where it has none."""
     gain, margin, origin = leading_gain(numbers)
     return f"{change_interval(gain, margin, numbers.decimals)} {origin}" if gain is not None else ""
+
+
+# What agents are compared with in their environment.
+COMPARED = {"random": "random actions earn", "solved": "solved is"}
+
+
+def line_words(lines: Sequence[BoardLine]) -> str:
+    """What agents of a board are compared with, and who measured it; empty for nothing."""
+    parts = [f"{COMPARED.get(line.name, line.name)} {interval(line.value, line.margin)}" for line in lines]
+    verifiers = max((line.verifiers for line in lines), default=0)
+    by = f"measured by {counted(verifiers, 'verifier')}" if verifiers else "measured by this node"
+    return f"{', '.join(parts)}; {by}" if parts else ""
 
 
 def verified_words(numbers: RunNumbers) -> str:

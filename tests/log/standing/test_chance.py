@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.face.columns.runs import verified_words
+from autoresearch.ask.lookup import find_task
+from autoresearch.ask.runs.answers import BoardLine
+from autoresearch.ask.runs.boards import NO_LINES, top_answer
+from autoresearch.face.columns.runs import line_words, verified_words
 from autoresearch.judging.places import Interval, places
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import ProgramView
@@ -23,6 +26,7 @@ from tests.record.making import BLOB
 VERIFIERS = (ANN, BEN, CEM, DOT)
 
 
+EPISODES = AGENTS | {"budget": {"unit": "episodes", "amount": 300.0}}
 # As a lab founds it: two others confirm a run.
 LAB = Network(name="test", verify_least=3, verify_quorum=2)
 
@@ -183,4 +187,61 @@ def test_where_nobody_verifies_equal_reports_share_a_place(tmp_path: Path) -> No
         (-9.0, 3, 5),
     ]
     assert leaderboard(world.log, world.task, limit=3) == rows[:3]
+    world.log.close()
+
+
+def lines(world: Village, *, me: bytes | None = None, limit: int = 20) -> tuple[list[BoardLine], str]:
+    """What stands below a board, and what has to be said of it."""
+    task = find_task(world.log, None)
+    answer = top_answer(world.log, task, limit=limit, author=me)
+    return answer.lines, answer.lines_note
+
+
+def test_what_random_actions_earn_is_what_verifiers_measured(tmp_path: Path) -> None:
+    world = Village(Log.open(tmp_path / "log.sqlite", LAB, trust=TRUST), EPISODES)
+    invented = {"standard_error": 5.0, "random_reward": 1e9, "random_standard_error": 1e-9, "solved_reward": -1e9}
+    run = world.run(100.0, "agent", mode="train", budget=300.0, checkpoint=BLOB, metrics=invented)
+    assert lines(world) == ([], NO_LINES)
+    measured = {"random_standard_error": 3.0, "solved_reward": 195.0}
+    world.evaluate(run, 101.0, ANN, error=5.0, random_reward=20.0, **measured)
+    assert lines(world)[0] == [], "one verifier alone gives no number"
+    world.evaluate(run, 102.0, BEN, error=5.0, random_reward=24.0, **measured)
+    (chance, solved), note = lines(world)
+    assert note == ""
+    assert (chance.name, chance.value, chance.verifiers) == ("random", 22.0, 2)
+    assert chance.margin == pytest.approx(1.96 * 3 / math.sqrt(2), rel=1e-3)
+    assert (solved.name, solved.value, solved.margin) == ("solved", 195.0, None)
+    assert line_words([chance, solved]).startswith(
+        "random actions earn 22.0000 ± 4.1578, solved is 195.0000; measured by 2"
+    )
+    # Whoever measures often is one among the others, and all parts of the board say the same.
+    for number in range(4):
+        other = world.run(90.0, f"other {number}", mode="train", budget=300.0, checkpoint=BLOB)
+        world.evaluate(other, 90.0, ANN, error=5.0, random_reward=20.0, **measured)
+        world.evaluate(other, 90.0, CEM, error=5.0, random_reward=26.0, **measured)
+    (chance, _), _ = lines(world)
+    assert (chance.value, chance.verifiers) == (24.0, 3)
+    assert lines(world, limit=1) == lines(world, limit=50)
+    world.log.close()
+
+
+def test_where_nobody_verifies_a_node_believes_what_it_measured_itself(tmp_path: Path) -> None:
+    world = Village.at(tmp_path, trust=Trust(), definition=EPISODES)
+    invented = {"random_reward": 1e9, "solved_reward": -1e9}
+    world.run(100.0, "agent", by=ANN, mode="train", budget=300.0, metrics=invented)
+    assert lines(world, me=BEN.public) == ([], NO_LINES)
+    world.run(
+        90.0, "own", by=BEN, mode="train", budget=300.0, metrics={"random_reward": 21.0, "random_standard_error": 2.0}
+    )
+    (chance,), note = lines(world, me=BEN.public)
+    assert (chance.value, chance.margin, chance.verifiers) == (21.0, pytest.approx(3.92), 0)
+    assert line_words([chance]).endswith("measured by this node")
+    assert note == ""
+    world.log.close()
+
+
+def test_a_task_that_is_no_environment_has_no_lines(tmp_path: Path) -> None:
+    world = Village.at(tmp_path, trust=Trust())
+    world.run(1.0, "program", metrics={"random_reward": 1.0})
+    assert lines(world, me=world.baseline.author if world.baseline else None) == ([], "")
     world.log.close()
