@@ -21,7 +21,15 @@ from statistics import median, median_high, median_low
 from typing import Final, NamedTuple
 
 from autoresearch.judging.committee import VerificationRules
-from autoresearch.judging.statistics import Finding, judge_pairs, margin, standard_error
+from autoresearch.judging.statistics import (
+    Finding,
+    agree,
+    judge_pairs,
+    margin,
+    median_margin,
+    pooled_error,
+    standard_error,
+)
 from autoresearch.record.encoding import encode
 from autoresearch.words import UNDECIDED, RunState
 
@@ -44,7 +52,8 @@ class Report(NamedTuple):
     the differences of the pairs, positive where the run is better than its parent.
     ``values`` are the run's own values in the pairs, or the one of the evaluation, ``parents`` those of its parent in
     the pairs; smaller is better. ``behind``: how much worse than the task's baseline the parent was in each pair, empty
-    where it is the baseline. ``repeated``: for the evaluation the program was trained again.
+    where it is the baseline. ``repeated``: for the evaluation the program was trained again. ``error`` is the standard
+    error that its evaluator states of the value, None where it states none.
     """
 
     voter: bytes
@@ -62,6 +71,7 @@ class Report(NamedTuple):
     behind: tuple[float, ...] = ()
     obstacle: str = ""
     repeated: bool = False
+    error: float | None = None
 
 
 SALT_BYTES = 32
@@ -139,34 +149,36 @@ class VerifierCounts(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """The state of a run; the network's value with its standard error and number of runs; the number of verifiers.
+    """The state of a run; the network's value, half of its 95 % interval, of how many runs; the number of verifiers.
 
     ``value`` is like those of the reports: smaller is better. ``improvement`` is the median difference to the parent,
     positive where the run is better, ``improvement_margin`` half of its 95 % interval. Where the two numbers in the
-    middle lie far apart, each is the worse of the two.
+    middle lie far apart, each is the worse of the two; ``is_worse``: so is the value.
     """
 
     state: RunState
     value: float | None
-    error: float | None
+    margin: float | None
     runs: int
     voters: int
     improvement: float | None = None
     improvement_margin: float | None = None
+    is_worse: bool = False
     evidence: VerifierCounts = VerifierCounts()
 
 
 class Lineage(NamedTuple):
     """What is known of a run and of its parent; smaller is better.
 
-    ``claim`` is the value that the run's author reports, ``parent`` the number of its parent. ``as_parent`` is what
-    each verifier measured of the run itself as the parent in pairs. A parent that is good in the task's own world alone
-    makes every child look better in new worlds.
+    ``claim`` is the value that the run's author reports, ``error`` the standard error that it states of it. ``parent``
+    is the number of its parent. ``as_parent`` is what each verifier measured of the run itself as the parent in pairs.
+    A parent that is good in the task's own world alone makes every child look better in new worlds.
     """
 
     claim: float | None = None
     parent: float | None = None
     as_parent: Sequence[float] = ()
+    error: float | None = None
 
 
 class Terms(NamedTuple):
@@ -211,17 +223,18 @@ def judge(
     speakers = len({report.voter for report in spoken if not report.obstacle})
     measured = (
         _middle(values, noise, worse=median_high) if values else None,
-        _error(values, noise) if len(values) > 1 else None,
+        _margin(values, noise),
         len(values),
         speakers,
         _middle(improvements, noise, worse=median_low) if improvements else None,
-        margin(_error(improvements, noise), len(improvements), noise=noise) if improvements else None,
+        _margin(improvements, noise),
+        _is_apart(values, noise),
         _evidence(spoken, noise),
     )
     evaluations = [report for report in spoken if report.stage == EVALUATE]
     state = _evaluated(evaluations, voters, rules)
     if state_only:
-        judgement = _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
+        judgement = _of_state(state, [report for report in evaluations if report.measured], terms, lineage.error)
         return judgement._replace(evidence=_evidence(evaluations, noise))
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
     if state in UNDECIDED and _collapses(lineage.as_parent, lineage.claim, noise):
@@ -283,19 +296,25 @@ def _evidence(reports: Sequence[Report], noise: float) -> VerifierCounts:
     )
 
 
-def _of_state(
-    state: RunState, evaluations: Sequence[Report], voters: int, rules: VerificationRules, noise: float
-) -> Judgement:
-    """The judgement of a run that is evaluated alone: confirmed by a quorum of at least two where that is enough."""
+def _of_state(state: RunState, evaluations: Sequence[Report], terms: Terms, claimed_error: float | None) -> Judgement:
+    """The judgement of a run that is evaluated alone: confirmed by a quorum of at least two where that is enough.
+
+    Where evaluators state how far chance moves a value, and the values lie no further apart, that is the interval. Else
+    the values themselves are all that says how far they can be wrong.
+    """
     values = [value for report in evaluations for value in report.values]
     speakers = len({report.voter for report in evaluations})
-    if speakers < CONFIRMING_VOTERS or voters < rules.least:
+    if speakers < CONFIRMING_VOTERS or terms.voters < terms.rules.least:
         return Judgement(state, None, None, 0, speakers)
     if state is RunState.PROVISIONAL:
         state = RunState.CONFIRMED
-    error = _error(values, noise) if len(values) > 1 else None
-    number = _middle(values, noise, worse=median_high) if values else None
-    return Judgement(state, number, error, len(values), speakers)
+    errors = [report.error for report in evaluations if report.values and report.error is not None]
+    if values and errors and agree(values, errors):
+        half = median_margin(pooled_error(errors, claimed_error), len(values))
+        return Judgement(state, median(values), half, len(values), speakers)
+    number = _middle(values, terms.noise, worse=median_high) if values else None
+    is_worse = _is_apart(values, terms.noise)
+    return Judgement(state, number, _margin(values, terms.noise), len(values), speakers, is_worse=is_worse)
 
 
 def _collapses(values: Sequence[float], number: float | None, noise: float) -> bool:
@@ -319,10 +338,13 @@ def _is_apart(values: Sequence[float], noise: float) -> bool:
     return bool(values) and median_high(values) - median_low(values) > _APART_NOISES * noise
 
 
-def _error(values: Sequence[float], noise: float) -> float:
-    """The standard error of the values. Values too far out for one program count as the bound."""
+def _margin(values: Sequence[float], noise: float) -> float | None:
+    """Half of the 95 % interval by the values themselves. Values too far out for one program count as the bound."""
+    if len(values) < 2:
+        return None
     middle, most = median(values), _APART_NOISES * noise if noise > 0 else math.inf
-    return standard_error([min(max(value, middle - most), middle + most) for value in values], noise=noise)
+    error = standard_error([min(max(value, middle - most), middle + most) for value in values], noise=noise)
+    return margin(error, len(values), noise=noise)
 
 
 def _counting_reports(reports: Iterable[Report], author: bytes) -> list[Report]:

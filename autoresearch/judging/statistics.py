@@ -206,6 +206,49 @@ DIFFERENCE_ERRORS = 4.0
 LARGEST_ERROR = 1e100
 # The metric in which an evaluator states the standard error of its value.
 STANDARD_ERROR = "standard_error"
+# The metrics in which it states what agents are compared with: what random actions earn in its environment, with the
+# standard error of that, and from what it counts as solved.
+RANDOM, RANDOM_ERROR, SOLVED = "random_reward", "random_standard_error", "solved_reward"
+
+# Of several standard errors of one thing none counts as more than so many times the least of verifiers' above 0.
+_MOST_ERRORS = 2.0
+# The standard error of a median is at most so many times that of the mean.
+_MEDIAN_ERRORS = math.sqrt(math.pi / 2)
+
+
+def stated_error(metrics: Mapping[str, float], name: str = STANDARD_ERROR) -> float | None:
+    """The standard error that an evaluator states among its metrics; None where it states none that is one."""
+    error = float(metrics.get(name, math.nan))
+    return error if 0.0 <= error <= LARGEST_ERROR else None
+
+
+def agree(values: Sequence[float], errors: Sequence[float]) -> bool:
+    """Whether values lie no further apart than chance alone moves them, by the least error above 0 that is stated.
+
+    So a huge error that one verifier invents excuses no value that is far from those of the others.
+    """
+    least = min((error for error in errors if error > 0), default=0.0)
+    return max(values) - min(values) <= DIFFERENCE_ERRORS * math.sqrt(2) * least
+
+
+def pooled_error(errors: Sequence[float], author: float | None) -> float:
+    """The standard error of one evaluation, of those that verifiers state (at least one) and of the author's.
+
+    None may rule it. A huge one would share the places of better runs: each counts as at most twice the least of the
+    verifiers' above 0. A tiny one would claim a place alone: the author's counts as no less than the least of theirs,
+    and a verifier's is contradicted by the values, see :func:`agree`.
+    """
+    most = _MOST_ERRORS * min((error for error in errors if error > 0), default=0.0)
+    bounded = [min(error, most) for error in errors]
+    if author is not None:
+        bounded.append(min(max(author, min(bounded)), most))
+    return math.sqrt(fmean(error**2 for error in bounded))
+
+
+def median_margin(error: float, values: int) -> float:
+    """Half of the 95 % interval of the median of ``values`` evaluations with a standard error each."""
+    return _NORMAL * error * (_MEDIAN_ERRORS if values > 2 else 1.0) / math.sqrt(values)
+
 
 # With shuffled weights a model must lose so much of its advantage over the frequencies of the tokens.
 LEARNED_SHARE = 0.5
@@ -291,8 +334,7 @@ def difference_error(measured: Mapping[str, float]) -> float:
     The author drew as large a test as the verifier, so its error is taken to be the same: what the author states of it
     widens nothing.
     """
-    error = float(measured.get(STANDARD_ERROR, 0.0))
-    return math.sqrt(2) * error if 0.0 < error <= LARGEST_ERROR else 0.0
+    return math.sqrt(2) * (stated_error(measured) or 0.0)
 
 
 def allowance(claim: float, *, tolerance: float | None, noise: float, error: float = 0.0) -> float:

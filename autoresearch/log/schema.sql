@@ -352,11 +352,12 @@ CREATE TABLE standing(
     n INTEGER PRIMARY KEY,
     state TEXT NOT NULL,
     value REAL,
-    error REAL,
+    margin REAL,               -- half of its 95 % interval
     runs INTEGER NOT NULL DEFAULT 0,
     voters INTEGER NOT NULL DEFAULT 0,
     improvement REAL,
     improvement_margin REAL,
+    is_worse INTEGER NOT NULL DEFAULT 0, -- the value is the worse of the two in the middle
     evaluated INTEGER NOT NULL DEFAULT 0,
     repeated INTEGER NOT NULL DEFAULT 0,
     paired INTEGER NOT NULL DEFAULT 0,

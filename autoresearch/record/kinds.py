@@ -32,7 +32,8 @@ Number = Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
 # Constants of a program, whatever they are: these are compared, and never added up.
 Scalar = int | float | str | bool
 Genome = Annotated[dict[Name, Scalar], Meta(max_length=128)]
-Metrics = Annotated[dict[Name, int | Number], Meta(max_length=64)]
+MOST_METRICS = 64
+Metrics = Annotated[dict[Name, int | Number], Meta(max_length=MOST_METRICS)]
 Status = Annotated[str, Meta(min_length=1, max_length=32)]
 
 

@@ -13,7 +13,7 @@ from autoresearch.errors import TimedOut, UsageError
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import challenge_draw, text_seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE
-from autoresearch.judging.statistics import STANDARD_ERROR
+from autoresearch.judging.statistics import RANDOM, RANDOM_ERROR, SOLVED, STANDARD_ERROR
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Bench, Purse, device_name, fault_of_program
 from autoresearch.run.evaluating import ChallengeDraw, Model, evaluate, examine, fault_of_artifact
@@ -170,8 +170,8 @@ def _evaluated(check: VerificationPlan, task: Task, bench: Bench, model: Model) 
         return msgspec.structs.replace(verified, verdict=over[0], reason=over[1])
     verified = msgspec.structs.replace(verified, value=evaluation.value)
     if evaluation.status is RunStatus.OK:
-        error = evaluation.metrics.get(STANDARD_ERROR, math.nan)
-        stated = {STANDARD_ERROR: error} if math.isfinite(error) else {}
+        names = (STANDARD_ERROR, RANDOM, RANDOM_ERROR, SOLVED)
+        stated = {name: number for name in names if math.isfinite(number := evaluation.metrics.get(name, math.nan))}
         return msgspec.structs.replace(verified, metrics={"evaluated": 1.0, **stated})
     verdict = "error" if evaluation.status in NOT_EVALUATED else "fail"
     return msgspec.structs.replace(verified, verdict=verdict, reason=f"{evaluation.status}: {evaluation.reason}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
+from autoresearch.record.kinds import MOST_METRICS, TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
 from autoresearch.run import bench as run_bench
 from autoresearch.run.data import copied, without
 from autoresearch.run.evaluating import ChallengeDraw, Model, evaluate, examine, examine_on_new_text, fault_of_artifact
@@ -40,17 +40,25 @@ OWN_CHALLENGES = 512
 EVALUATOR_MARK = b"--- the task's evaluator ---\n"
 # More digits than these differ between machines.
 VALUE_DIGITS = 6
+# The metric in which a record says what its evaluator drew from, where that is new in each run: it can be repeated.
+EVALUATION_SEED = "evaluation_seed"
+# Programs that read JSON keep whole numbers of so many bits.
+_SEED_BITS = 53
 # So long a card may take to free the memory of a run that has ended.
 _FREEING_SECONDS = 20.0
 
 
 class Plan(RunPlan, frozen=True, kw_only=True):
-    """The plan of a run with its program as one text. ``kind`` says how the program was made."""
+    """The plan of a run with its program as one text. ``kind`` says how the program was made.
+
+    ``evaluation_seed`` is that of a run which is repeated; without one an evaluator with ``fresh`` has a new one.
+    """
 
     source: str
     kind: str = "given"
     # What its proposer says that earlier runs show; published as a note beside the run.
     insight: str = ""
+    evaluation_seed: int | None = None
 
 
 def plan_as_it_stands(
@@ -129,8 +137,7 @@ class Experiment:
             elif (fault := fault_of_artifact(task, model)) is not None:
                 outcome = JobOutcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
             else:
-                outcome = evaluate(task, source, model, bench, self._evaluator_seed())
-                outcome = msgspec.structs.replace(outcome, checkpoint=model)
+                outcome = msgspec.structs.replace(self._evaluate(model), checkpoint=model)
         if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
             reason = f"{KILLED}: most likely the machine's memory was used up"
             outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
@@ -247,12 +254,17 @@ class Experiment:
             cpu_ms=outcome.cpu_ms + examined.cpu_ms,
         )
 
-    def _evaluator_seed(self) -> int:
-        """The seed that the evaluator draws from. With ``fresh`` it is made here, after the program has ended."""
-        if self.world is not None:
-            return self.world.seed
+    def _evaluate(self, artifact: Path, purse: run_bench.Purse | None = None) -> JobOutcome:
+        """What the task's evaluator measures. With ``fresh`` its seed is made here, after the program has ended."""
         assert self.task.evaluator is not None
-        return secrets.randbits(63) if self.task.evaluator.fresh else evaluation_seed(self.plan.seed)
+        is_fresh = self.task.evaluator.fresh and self.world is None
+        seed = self.world.seed if self.world is not None else self.plan.evaluation_seed
+        if seed is None:
+            seed = secrets.randbits(_SEED_BITS) if is_fresh else evaluation_seed(self.plan.seed)
+        outcome = evaluate(self.task, self.plan.source, artifact, self.bench, seed, purse=purse)
+        if not is_fresh or len(outcome.metrics) >= MOST_METRICS:
+            return outcome
+        return msgspec.structs.replace(outcome, metrics={**outcome.metrics, EVALUATION_SEED: seed})
 
     def _evaluated(self, outcome: JobOutcome, purse: run_bench.Purse) -> JobOutcome:
         """The outcome with the number of the task's evaluator, or with why there is none."""
@@ -260,8 +272,7 @@ class Experiment:
         if outcome.checkpoint is None:
             reason = f"it left no plain file {self.task.evaluator.artifact} in its working folder"
             return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
-        seed = self._evaluator_seed()
-        evaluated = evaluate(self.task, self.plan.source, outcome.checkpoint, self.bench, seed, purse=purse)
+        evaluated = self._evaluate(outcome.checkpoint, purse)
         return msgspec.structs.replace(
             outcome,
             status=evaluated.status,

@@ -162,7 +162,7 @@ def run_here(
     place: RunSite,
     spool: Path,
     *,
-    model: Callable[[Path], None] | None = None,
+    model: Callable[[Path], object] | None = None,
     ready: Callable[[Task, Conditions, RunSite, Path], Bench] = make_ready,
     on_progress: Callable[[RunProgress], None] = lambda _: None,
 ) -> Iterator[tuple[Path, RunReply]]:

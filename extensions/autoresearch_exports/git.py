@@ -20,7 +20,6 @@ from autoresearch.ask.desk import Desk
 from autoresearch.ask.people.claims import published_task
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.exports.result import UpdateResult
-from autoresearch.judging.statistics import margin
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.rows import SignedRun
@@ -78,7 +77,7 @@ def survey(log: Log, task: bytes, done: Collection[bytes], me: bytes | None) -> 
         people = {(run.author, run.time): participant_of(log, run.author, run.time) for run in runs.values()}
         best = islice(buildable(log, task, trust_context(log, me)), BEST)
         return Survey(
-            notes=_notes(log, task, visible, people),
+            notes=_notes(log, visible, people),
             parents={run: _parent(log, run, runs, hidden) for run in visible if run not in done},
             best=[placed.row.first for placed in best],
             people={device: who for (device, _), who in people.items()},
@@ -110,18 +109,15 @@ def _parent(log: Log, run: bytes, runs: Mapping[bytes, SignedRun], hidden: Colle
 
 def _notes(
     log: Log,
-    task: bytes,
     runs: Mapping[bytes, SignedRun],
     people: Mapping[tuple[bytes, int], ParticipantView],
 ) -> dict[bytes, str]:
     judged = judgements(log, runs)
-    rules = log.tasks.rules(task)
-    noise = rules.noise if rules else 0.0
     texts = {}
     for run in runs.values():
         judgement = judged[run.id]
-        error = margin(judgement.error, judgement.runs, noise=noise)
-        texts[run.id] = note(judgement, error, people[run.author, run.time], withdrawn=run.withdrawn)
+        person = people[run.author, run.time]
+        texts[run.id] = note(judgement, judgement.margin, person, withdrawn=run.withdrawn)
     return texts
 
 

@@ -20,6 +20,7 @@ from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.run.consent import allow_reaches
 from autoresearch.task.model import seed_for
+from autoresearch.text import figure
 from autoresearch.version import __version__
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
@@ -282,3 +283,30 @@ def test_a_run_that_kept_nothing_of_what_it_learned_gives_a_project_that_begins_
     os.chdir(tmp_path / "anew")
     head = ran(cli, "train", "3").run
     assert head.totals["training_episodes"] == 3
+
+
+@pytest.mark.slow
+def test_a_published_number_is_repeated_by_the_same_episodes(cli: Cli, place: Path) -> None:
+    ok(cli, "use", "policy", "random")
+    ok(cli, "run", "-n", "2")
+    made = published(cli).run
+    assert made
+    assert made.run.metrics["standard_error"] > 0
+    assert ok(cli, "get", made.id, "--reproduce") == f"equal: {figure(made.run.value)}\n"
+    with Notebook(Paths.from_environment(os.environ)) as notebook:
+        body = notebook.log.records.get(parse_id(made.id)).body
+        assert isinstance(body, Run)
+        better = notebook.publish_run_body(msgspec.structs.replace(body, value=-9.0), made.time_ms + 1)
+        metrics = {name: number for name, number in body.metrics.items() if name != "evaluation_seed"}
+        older = notebook.publish_run_body(msgspec.structs.replace(body, metrics=metrics), made.time_ms + 2)
+    differs = cli("get", format_id(better.id), "--reproduce")
+    assert differs.exit_code == 1
+    assert differs.stdout == f"differs: -9 published vs {figure(made.run.value)} on this machine\n"
+    told = cli("get", format_id(better.id), "--reproduce", "--json")
+    answer = msgspec.json.decode(told.stdout, type=GotAnswer)
+    assert (told.exit_code, answer.value, answer.reproduced, answer.folder) == (1, -9, made.run.value, "")
+    refused = cli("get", format_id(older.id), "--reproduce")
+    assert refused.exit_code == 6
+    assert "does not say from which seed" in refused.stderr
+    assert cli("get", made.id, "anew", "--reproduce").exit_code == 2
+    assert not (place / "anew").exists()

@@ -171,7 +171,7 @@ def test_one_verifier_of_two_moves_the_number_neither_way_and_a_third_is_asked(l
     whole = word(*QUORUM, honest, liar, pairs(3, 0.3, 0.3))
     assert whole.state is RunState.CONFIRMED
     assert whole.value == pytest.approx(0.7, abs=0.011)  # with three it is the median
-    assert whole.error == pytest.approx(0.02, abs=0.02)
+    assert whole.margin == pytest.approx(0.04, abs=0.04)
 
 
 def test_whoever_speaks_unasked_after_a_run_is_confirmed_moves_nothing_far() -> None:
@@ -180,7 +180,7 @@ def test_whoever_speaks_unasked_after_a_run_is_confirmed_moves_nothing_far() -> 
     assert before.state is after.state is RunState.CONFIRMED
     assert after.value == pytest.approx(before.value, abs=0.011)
     assert after.improvement == pytest.approx(before.improvement, abs=0.011)
-    assert after.error == pytest.approx(before.error, abs=0.03)
+    assert after.margin == pytest.approx(before.margin, abs=0.06)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6])

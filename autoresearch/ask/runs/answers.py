@@ -279,18 +279,24 @@ class BestAnswer(answers.Judged, frozen=True, kw_only=True):
 
 
 class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that those of a board are compared with: what is ``random``, or ``solved``."""
+    """A value that those of a board are compared with: what is ``random``, or ``solved``.
+
+    ``margin`` is half of its 95 % interval, null where it has none. ``verifiers``: so many measured it; with 0 this
+    node did. What other authors state of it is no part of it.
+    """
 
     name: str
     value: float
+    margin: float | None = None
+    verifiers: int = 0
 
 
 class TopAnswer(answers.Judged, frozen=True, kw_only=True):
     """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks.
 
     ``hardware`` is the kind whose numbers are compared where the budget is wall-clock time; empty where all are.
-    ``lines`` are there for agents in an environment, as their evaluations measured them. ``hidden``: so many runs of
-    the task are hidden here.
+    ``lines`` are there for agents in an environment, as verifiers or this node measured them; ``lines_note`` says
+    so where nobody did. ``hidden``: so many runs of the task are hidden here.
     """
 
     schema: str = "autoresearch.top/1"
@@ -300,6 +306,7 @@ class TopAnswer(answers.Judged, frozen=True, kw_only=True):
     other_tasks: list[str] = []
     hardware: str = ""
     lines: list[BoardLine] = []
+    lines_note: str = ""
     hidden: int = 0
 
 

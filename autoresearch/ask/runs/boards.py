@@ -5,10 +5,13 @@ Also what people type for a run: an id, the beginning of one, ``@`` for the best
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from functools import partial
-from statistics import median
+from itertools import islice
+from statistics import fmean, median
 
 import msgspec
 
@@ -17,6 +20,7 @@ from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.voters import too_few, works_alone
 from autoresearch.ask.runs.answers import BestAnswer, BoardLine, SizeView, TasksAnswer, TopAnswer
 from autoresearch.errors import BEGIN, NotFound, UsageError
+from autoresearch.judging.statistics import RANDOM, RANDOM_ERROR, SOLVED, mean, median_margin, stated_error
 from autoresearch.log.log import Log
 from autoresearch.log.standing import bases
 from autoresearch.log.standing.answers import ProgramView, RunView, leading
@@ -25,8 +29,10 @@ from autoresearch.log.standing.context import TrustContext, board_hardware, trus
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
 from autoresearch.log.standing.verdicts import verdict
+from autoresearch.log.standing.verification import first_words
 from autoresearch.log.tables.filters import Filter
 from autoresearch.record.encoding import parse_id, short_id
+from autoresearch.record.kinds import Verification
 from autoresearch.task.folder_state import BASELINE
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import NOT_FAILED, SOUND, BoardSection, RunState
@@ -34,7 +40,10 @@ from autoresearch.words import NOT_FAILED, SOUND, BoardSection, RunState
 DEFAULT_ROWS = 20
 # So many rows of a board are looked through for those that are wanted.
 MOST_ROWS = 1000
-_LINES = {"random": "random_reward", "solved": "solved_reward"}
+# So many programs of a board say what agents are compared with there.
+_LINE_PROGRAMS = 20
+_LINES = {"random": (RANDOM, RANDOM_ERROR), "solved": (SOLVED, "")}
+NO_LINES = "What random actions earn here is not known: no verifier, and no run of this node, has measured it."
 
 
 @in_snapshot
@@ -145,6 +154,7 @@ def top_answer(
     if budget is not None:
         programs = [row for row in programs if row.budget <= budget][:limit]
     confirmed = next((row for row in programs if row.section == BoardSection.CONFIRMED), None)
+    lines = _lines(log, task, trust, author)
     note = _note(log, task, status, confirmed)
     best, *marked = _with_marks(log, [status.best, *programs])
     views = [program for program in marked if program]
@@ -154,40 +164,71 @@ def top_answer(
         note=note,
         other_tasks=other_tasks(log, task, archived),
         hardware=board_hardware(log, task.digest) or "",
-        lines=_lines(log, task, views),
+        lines=lines or [],
+        lines_note="" if lines is None or lines else NO_LINES,
         hidden=log.listing.counts(Filter(task.digest)).hidden if log.hidden else 0,
     )
 
 
-def _lines(log: Log, task: FoundTask, programs: Sequence[ProgramView]) -> list[BoardLine]:
-    """What the evaluations of agents measured of their environment: the median, as authors state it."""
-    rules = log.tasks.rules(task.digest)
-    if rules is None or not rules.any_budget:
-        return []
-    stated = [run_body(log, parse_id(program.id)).metrics for program in programs]
-    values = {name: [each[key] for each in stated if key in each] for name, key in _LINES.items()}
-    return [BoardLine(name=name, value=median(numbers)) for name, numbers in values.items() if numbers]
+def _lines(log: Log, task: FoundTask, trust: TrustContext, author: bytes | None) -> list[BoardLine] | None:
+    """What agents are compared with in their environment, as verifiers measured it, else this node (``author``).
+
+    None where the task has no environment. An author could state any number: what it states stands on its own board
+    alone. The programs that are asked about are the same whatever part of the board is shown.
+    """
+    if log.tasks.stated(task.digest, "budget", "unit") != "episodes":
+        return None
+    measured: defaultdict[bytes, list[Mapping[str, float]]] = defaultdict(list)
+    verified = bases.verified_programs(log, task.digest, trust)[:_LINE_PROGRAMS]
+    for record in log.records.several([program.row.first for program in verified]):
+        for verification, report in first_words(log, record):
+            measured[report.voter].append(verification.body_as(Verification).metrics)
+    lines = _pooled_lines(measured)
+    if lines or author is None:
+        return lines
+    own = islice(bases.of_device(log, task.digest, author, trust), _LINE_PROGRAMS)
+    runs = [run_body(log, row.first).metrics for row in own]
+    return [msgspec.structs.replace(line, verifiers=0) for line in _pooled_lines({author: runs})]
+
+
+def _pooled_lines(measured: Mapping[bytes, Sequence[Mapping[str, float]]]) -> list[BoardLine]:
+    """The lines by the metrics of each who measured them: a mean of each, and the median of these.
+
+    So one that measured often, or states what it likes, is one among the others.
+    """
+    lines = []
+    for name, (value, error) in _LINES.items():
+        by_voter = {who: [each for each in metrics if value in each] for who, metrics in measured.items()}
+        by_voter = {who: metrics for who, metrics in by_voter.items() if metrics}
+        if not by_voter:
+            continue
+        means, errors = [], []
+        for metrics in by_voter.values():
+            means.append(mean([each[value] for each in metrics]))
+            stated = [each for each in (stated_error(each, error) for each in metrics) if each is not None]
+            errors += [math.sqrt(fmean(each**2 for each in stated) / len(stated))] if stated else []
+        half = median_margin(median(errors), len(means)) if errors else None
+        lines.append(BoardLine(name=name, value=median(means), margin=half, verifiers=len(means)))
+    return lines
 
 
 @in_snapshot
 def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> ProgramView | None:
     """The program that the next change builds upon, and that ``@`` names."""
     placed = bases.preferred(log, task.digest, trust_context(log, author))
-    return program_view(log, placed.row, placed.judgement, position=1) if placed else None
+    return program_view(log, placed.row, placed.judgement) if placed else None
 
 
 def _best_backed(log: Log, task: FoundTask, trust: TrustContext, state: RunState) -> ProgramView | None:
     placed = next(iter(bases.visible_programs(log, bases.backed(log, task.digest, trust, state))), None)
-    return program_view(log, placed.row, placed.judgement, position=1) if placed else None
+    return program_view(log, placed.row, placed.judgement) if placed else None
 
 
 def _best_reported(log: Log, task: FoundTask, trust: TrustContext) -> ProgramView | None:
     """The best that nobody checked, by a participant who counts where anybody is named."""
-    for number, placed in enumerate(
-        bases.judged_rows(log, bases.vouched(log, task.digest, trust, visible=True), trust), start=1
-    ):
+    for placed in bases.judged_rows(log, bases.vouched(log, task.digest, trust, visible=True), trust):
         if placed.judgement.state is RunState.REPORTED:
-            return program_view(log, placed.row, placed.judgement, position=number)
+            return program_view(log, placed.row, placed.judgement)
     return None
 
 
@@ -205,7 +246,7 @@ def _demoted(log: Log, task: FoundTask, trust: TrustContext, confirmed: ProgramV
             return None
         end = None if placed.judgement.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
         if end is not None:
-            view = program_view(log, placed.row, placed.judgement, position=0)
+            view = program_view(log, placed.row, placed.judgement)
             return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)
     return None
 

@@ -171,7 +171,7 @@ def _marks(rows: Rows, points: Points, gains: Mapping[int, float | None]) -> lis
             reported=run.reported if run.reported is not None else math.nan,
             mark=mark_of(run),
             verified=run.value if run.verified else None,
-            verified_margin=rows.margin(run),
+            verified_margin=run.margin,
             leads=run.leads,
             led_by_claim=run.led_by_claim,
             step=steps.get(run.n),

@@ -20,7 +20,6 @@ from autoresearch.ask.runs.filtering import filter_of, order_of, within
 from autoresearch.ask.runs.headlines import RunTeller, described, teller_of
 from autoresearch.errors import NotFound
 from autoresearch.judging.states import EVALUATE, Judgement
-from autoresearch.judging.statistics import margin
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import leading_gain
@@ -55,7 +54,6 @@ class Rows:
     me: bytes | None
     starred: frozenset[bytes]
     places: Places
-    noise: float
     chance: float
     """The noise by which a gain is judged: larger where it was seen in few runs."""
     sign: float
@@ -78,10 +76,6 @@ class Rows:
             else row
             for n, row in zip(numbers, rows, strict=True)
         ]
-
-    def margin(self, run: ListedRun) -> float | None:
-        """Half of the 95 % interval of what verifiers measured of a run."""
-        return margin(run.error, run.verified, noise=self.noise)
 
     def _row(
         self,
@@ -190,7 +184,6 @@ def rows_of(
         me,
         starred,
         log.listing.places(task),
-        noise=rules.noise if rules else 0.0,
         chance=stated_spread(log, task).wide,
         sign=rules.sign if rules else 1.0,
         task=published.name if published else "",

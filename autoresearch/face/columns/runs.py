@@ -9,7 +9,7 @@ from functools import partial
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.participants import AwaitedView, VerifiedView
 from autoresearch.ask.records import Measured, RecordView
-from autoresearch.ask.runs.answers import EffectView, RunRow, SizeView
+from autoresearch.ask.runs.answers import BoardLine, EffectView, RunRow, SizeView
 from autoresearch.face.columns.column import (
     CHANGE,
     COMPUTE_MS,
@@ -30,6 +30,7 @@ from autoresearch.face.columns.column import (
     person,
     reproach,
 )
+from autoresearch.judging.places import BoardPlace
 from autoresearch.log.standing.answers import LineageStep, ProgramView, RunNumbers, RunView, leading, leading_gain
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.text import brief, change_interval, counted, duration, failures, figure, interval, signed, size, value
@@ -71,13 +72,36 @@ def gain_words(numbers: RunNumbers) -> str:
     return f"{change_interval(gain, margin, numbers.decimals)} {origin}" if gain is not None else ""
 
 
+# What agents are compared with in their environment.
+COMPARED = {"random": "random actions earn", "solved": "solved is"}
+
+
+def line_words(lines: Sequence[BoardLine]) -> str:
+    """What agents of a board are compared with, and who measured it; empty for nothing."""
+    parts = [f"{COMPARED.get(line.name, line.name)} {interval(line.value, line.margin)}" for line in lines]
+    verifiers = max((line.verifiers for line in lines), default=0)
+    by = f"measured by {counted(verifiers, 'verifier')}" if verifiers else "measured by this node"
+    return f"{', '.join(parts)}; {by}" if parts else ""
+
+
+def verified_words(numbers: RunNumbers) -> str:
+    """What the number of the verifiers is: ``median of 3 runs of verifiers``, ``the worse of 2 runs of verifiers``."""
+    runs = f"{counted(numbers.verified_runs, 'run')} of verifiers"
+    if numbers.verified_is_worse:
+        return f"the worse of {runs}" if numbers.verified_runs == 2 else f"the worse of the middle 2 of {runs}"
+    return f"mean of {runs}" if numbers.verified_runs == 2 else f"median of {runs}"
+
+
 def number_words(numbers: RunNumbers) -> list[tuple[str, str]]:
     """Each number of a run after its word, for people: ``verified``, ``reported``, ``gain``."""
-    runs = f"median of {counted(numbers.verified_runs, 'run')} of verifiers"
     mean = f", mean of {numbers.reported_runs} runs" if numbers.reported_runs > 1 else ""
     decimals = numbers.decimals
     rows = (
-        (Origin.VERIFIED, numbers.verified, f"{interval(numbers.verified, numbers.verified_margin, decimals)}, {runs}"),
+        (
+            Origin.VERIFIED,
+            numbers.verified,
+            f"{interval(numbers.verified, numbers.verified_margin, decimals)}, {verified_words(numbers)}",
+        ),
         (Origin.REPORTED, numbers.reported, f"{value(numbers.reported, decimals)}{mean}"),
         ("gain", numbers.gain, f"{change_interval(numbers.gain, numbers.gain_margin, decimals)} verified, in pairs"),
         ("gain reported", numbers.gain_reported, signed(numbers.gain_reported, decimals)),
@@ -230,6 +254,10 @@ def doubts(program: ProgramView) -> list[str]:
     return [COPY] * bool(program.copy_of) + [RETEST] * program.retest
 
 
+def _place(program: ProgramView, _: int) -> str:
+    return str(BoardPlace(program.position, program.last_position)) if program.position else ""
+
+
 def _program_state(program: ProgramView, _: int) -> str:
     if _is_confirmed(program):
         return ""
@@ -243,7 +271,7 @@ def _of_program(program: ProgramView) -> RunNumbers:
 def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
     """The programs of a leaderboard, of which each section may be a table. ``sections``: the board has any."""
     return (
-        Column("place", lambda row: row.position, COUNT, heading="#"),
+        Column("place", lambda row: row.position, COUNT, display=_place, heading="#"),
         Column("run", lambda row: row.id, RUN),
         *number_columns(_of_program, in_doubt=lambda row: row.state in DISCREDITED),
         Column(
@@ -302,6 +330,7 @@ def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
             late=2,
         ),
         Column("copy of", lambda row: row.copy_of, faces=PROGRAMS),
+        Column("last place", lambda row: row.last_position, faces=PROGRAMS),
     )
 
 

@@ -1,11 +1,10 @@
 """The progress page and the board from the answers of the API. Pure but for reading the templates.
 
-Confirmed programs stand with their intervals on one axis; those that the noise cannot tell apart share a place.
+Confirmed programs stand with their intervals on one axis.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,37 +15,10 @@ from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView
 from autoresearch.face.columns.people import improvement, verifications
 from autoresearch.face.columns.runs import size_line
 from autoresearch.face.pages.chart import Query, Scale, axis_over, chart_data
+from autoresearch.judging.places import Interval, places
 from autoresearch.log.standing.answers import CreditView, Leading, ProgramView, RunView, leading, numbers_of
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import BoardSection, RunMark, RunState, RunStatus
-
-
-class Interval(NamedTuple):
-    """What verifiers measured, with its 95 % interval."""
-
-    low: float
-    high: float
-
-
-class BoardPlace(NamedTuple):
-    """The places that one may have, from 1: the ``first`` if all whose intervals touch its own are worse."""
-
-    first: int
-    last: int
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether another one may have the same."""
-        return self.last > self.first
-
-
-def places(intervals: Sequence[Interval], *, maximize: bool = False) -> list[BoardPlace]:
-    """The places of each, in the given order. One is surely better than another where their intervals do not touch."""
-    ends = [Interval(-high, -low) for low, high in intervals] if maximize else list(intervals)
-    lows, highs = sorted(low for low, _ in ends), sorted(high for _, high in ends)
-    # Surely better are those whose upper end is below this lower end. Not surely worse are those whose lower end is not
-    # above this upper end, itself among them.
-    return [BoardPlace(first=bisect_left(highs, low) + 1, last=bisect_right(lows, high)) for low, high in ends]
 
 
 def bare_row(view: RunView, *, own: bool = False) -> RunRow:
@@ -127,14 +99,13 @@ SCALED = 15
 
 
 class BoardRow(NamedTuple):
-    """A confirmed program: its place, its run as a row where that is known, and its interval in percent of the axis.
+    """A confirmed program: its run as a row where that is known, and its interval in percent of the axis.
 
     ``beyond``: all of the interval is outside the axis.
     """
 
     program: ProgramView
     row: RunRow | None
-    place: BoardPlace
     low: float
     middle: float
     high: float
@@ -148,9 +119,7 @@ class ConfirmedBoard(NamedTuple):
     axis: Scale
 
 
-def confirmed_board(
-    programs: Sequence[ProgramView], rows: Mapping[str, RunRow], *, maximize: bool = False
-) -> ConfirmedBoard:
+def confirmed_board(programs: Sequence[ProgramView], rows: Mapping[str, RunRow]) -> ConfirmedBoard:
     """The board of confirmed programs, which are given the best first; ``rows`` are runs by their ids."""
     ends = [_interval(program) for program in programs]
     axis = axis_over([value for interval in ends[:SCALED] for value in interval])
@@ -159,20 +128,29 @@ def confirmed_board(
             BoardRow(
                 program=program,
                 row=rows.get(program.id),
-                place=place,
                 low=axis.at(interval.low),
                 middle=axis.at(_value(program)),
                 high=axis.at(interval.high),
                 beyond=interval.high < axis.low or interval.low > axis.high,
             )
-            for program, interval, place in zip(programs, ends, places(ends, maximize=maximize), strict=True)
+            for program, interval in zip(programs, ends, strict=True)
         ],
         axis,
     )
 
 
-def as_program(row: RunRow, section: BoardSection) -> ProgramView:
-    """A run as a program of a section, where a board is made of the runs on one kind of hardware."""
+def programs_of(rows: Iterable[RunRow], section: BoardSection, *, maximize: bool) -> list[ProgramView]:
+    """Runs with a value as the programs of a section, where a board is made of the runs on one kind of hardware."""
+    programs = [_as_program(row, section) for row in rows if leading(row).value is not None]
+    if section is not BoardSection.CONFIRMED:
+        return programs
+    return [
+        msgspec.structs.replace(program, position=place.first, last_position=place.last)
+        for program, place in zip(programs, places([*map(_interval, programs)], maximize=maximize), strict=True)
+    ]
+
+
+def _as_program(row: RunRow, section: BoardSection) -> ProgramView:
     return ProgramView(
         **msgspec.structs.asdict(numbers_of(row)),
         position=0,
@@ -200,8 +178,7 @@ def _value(program: ProgramView) -> float:
 
 
 def _interval(program: ProgramView) -> Interval:
-    middle, margin = _value(program), program.verified_margin or 0.0
-    return Interval(middle - margin, middle + margin)
+    return Interval.around(_value(program), program.verified_margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ import msgspec
 from autoresearch.ask.runs.answers import ColumnsAnswer, EffectsAnswer, EffectView
 from autoresearch.face.columns.column import FIGURES, Column
 from autoresearch.face.columns.runs import effect_columns
-from autoresearch.face.pages.boards import BoardPlace, Interval, places
 from autoresearch.face.pages.chart import AxisTick, Scale
+from autoresearch.judging.places import BoardPlace, Interval, places
 from autoresearch.record.encoding import COMMON, SHORT
 from autoresearch.text import MAXIMIZE, one_line
 from autoresearch.words import RunMark
@@ -90,7 +90,7 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
     names = [row.effect.name for row in ranked.rows]
     setting = chosen or (names[0] if names else "")
     lines = {row.effect.name: row for row in ranked.rows}
-    rank: Column[EffectView] = Column("rank", lambda row: _rank(lines[row.name].place), FIGURES)
+    rank: Column[EffectView] = Column("rank", lambda row: str(lines[row.name].place or "–"), FIGURES)
     return {
         "ranking": ranked,
         "lines": lines,
@@ -100,12 +100,6 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
         "axes": list(dict.fromkeys([*names[:MOST_AXES], setting])),
         "metric": answer.metric,
     }
-
-
-def _rank(place: BoardPlace | None) -> str:
-    if place is None:
-        return "–"
-    return f"{place.first}–{place.last}" if place.is_shared else str(place.first)
 
 
 class SettingColumn(msgspec.Struct, frozen=True, kw_only=True):

@@ -330,7 +330,7 @@ def board_content(
     ``devices`` are the kinds of hardware to choose from, ``hardware`` the one that is shown; empty: what is compared.
     """
     sections, task = board_sections(top.programs), top.task.digest
-    board = confirmed_board(sections[BoardSection.CONFIRMED], rows, maximize=top.task.direction == MAXIMIZE)
+    board = confirmed_board(sections[BoardSection.CONFIRMED], rows)
     return {
         "top": top,
         "confirmed": sections[BoardSection.CONFIRMED],

@@ -86,7 +86,8 @@ class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
 
     ``reported`` is what its author reports, of a program the mean of ``reported_runs`` runs. ``verified`` is the median
     of ``verified_runs`` runs of verifiers with seeds fixed by the protocol, ``verified_margin`` half of its 95 %
-    interval, ``verifiers`` how many measured the run in any way. ``gain`` is how much better than its parent the run
+    interval. ``verified_is_worse``: of an even number it is the worse of the two in the middle, which lie further apart
+    than chance explains. ``verifiers`` measured the run in any way. ``gain`` is how much better than its parent the run
     was in pairs on one machine of a verifier, ``gain_margin`` half of its 95 % interval. ``gain_reported`` is how much
     better its reported value is than that of its parent. A gain below zero is a loss, whatever the metric's direction.
     ``decimals``: so many tell the values of the task apart, null where nothing special is needed.
@@ -97,6 +98,7 @@ class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
     verified: float | None = None
     verified_margin: float | None = None
     verified_runs: int = 0
+    verified_is_worse: bool = False
     verifiers: int = 0
     gain: float | None = None
     gain_margin: float | None = None
@@ -164,9 +166,10 @@ class ProgramView(RunNumbers, frozen=True, kw_only=True):
     are those of the first. ``score`` ranks what nobody verified, in the metric's unit: ``reported`` made worse by the
     standard error.
 
-    ``section`` is where the leaderboard shows it, empty where trust names nobody. ``position`` is 0 where it is not
-    ranked. ``retest``: the run that it builds on was refuted. ``verdict`` says who measured it and what follows; empty
-    where nobody but its author tells of it. ``confirmed_until_ms``: the end of an earlier confirmation.
+    ``section`` is where the leaderboard shows it, empty where trust names nobody. ``position`` is its place, 0 where it
+    is not ranked. Intervals that overlap leave a range of places, up to ``last_position``. ``retest``: the run that it
+    builds on was refuted. ``verdict`` says who measured it and what follows; empty where nobody but its author tells of
+    it. ``confirmed_until_ms``: the end of an earlier confirmation.
 
     ``author`` is the device that signed, ``participant`` whose it is. ``marks`` are that participant's marks, null
     where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
@@ -175,6 +178,7 @@ class ProgramView(RunNumbers, frozen=True, kw_only=True):
     """
 
     position: int
+    last_position: int = 0
     id: str
     source_digest: str
     score: float

@@ -91,12 +91,16 @@ def program_as_reported(log: Log, program: Program, context: TrustContext) -> Pr
     return (log.entries.first(program) if context.naming else None) or log.programs.find(*program)
 
 
-def best_of(log: Log, task: bytes, device: bytes, context: TrustContext) -> ProgramRow | None:
-    """The best program of a device that is believed; where trust names anybody, by its own reports."""
+def of_device(log: Log, task: bytes, device: bytes, context: TrustContext) -> Iterator[ProgramRow]:
+    """The programs of a device, the best first; where trust names anybody, by its own reports."""
     if context.naming:
-        rows = log.entries.of_devices(task, board_hardware(log, task) or "", [device], [OTHERS, ATTESTED])
-    else:
-        rows = (row for row in walk(log, task) if row.author == device)
+        return log.entries.of_devices(task, board_hardware(log, task) or "", [device], [OTHERS, ATTESTED])
+    return (row for row in walk(log, task) if row.author == device)
+
+
+def best_of(log: Log, task: bytes, device: bytes, context: TrustContext) -> ProgramRow | None:
+    """The best program of a device that is believed."""
+    rows = of_device(log, task, device, context)
     believed = (row for row in rows if judgements(log, [row.first])[row.first].state is not RunState.NOT_BELIEVED)
     return next(believed, None)
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from autoresearch.errors import UsageError
+from autoresearch.judging.places import BoardPlace, Interval, places
 from autoresearch.judging.states import Judgement
-from autoresearch.judging.statistics import TaskRules, margin
+from autoresearch.judging.statistics import TaskRules
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow, StoredRun
 from autoresearch.log.standing import answers, bases
@@ -75,6 +76,9 @@ def _formatted(record: bytes | None) -> str | None:
 
 
 MAX_LINEAGE = 1000
+# So many programs beyond the last that is shown are read at once.
+_LOOK_AHEAD = 10
+_UNPLACED = BoardPlace(0, 0)
 # A child of a false run was compared with a value that does not exist.
 
 
@@ -106,16 +110,25 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[answers.ProgramV
     following, by_run = bases.walk(log, task, visible=True), dict[bytes, Judgement]()
     believed: list[ProgramRow] = []
     others: list[ProgramRow] = []
-    while len(believed) < limit and (page := list(islice(following, limit - len(believed)))):
+    # The last may share its place with more than are shown.
+    while len(believed) < limit or believed[-1].rank == believed[limit - 1].rank:
+        page = list(islice(following, max(limit - len(believed), _LOOK_AHEAD)))
+        if not page:
+            break
         by_run |= judgements(log, (row.first for row in page))
         for row in page:
             (others if by_run[row.first].state is RunState.NOT_BELIEVED else believed).append(row)
-    rows = [*believed, *others][:limit]
+    rows = [*believed[:limit], *others][:limit]
     around = around_programs(log, task, rows)
+    ranked = dict(zip((row.first for row in believed), _reported_places(believed), strict=True))
     return [
-        program_view(log, row, by_run[row.first], position=at if at <= len(believed) else 0, around=around)
-        for at, row in enumerate(rows, start=1)
+        program_view(log, row, by_run[row.first], place=ranked.get(row.first, _UNPLACED), around=around) for row in rows
     ]
+
+
+def _reported_places(rows: Sequence[ProgramRow]) -> list[BoardPlace]:
+    """The places of programs by their reports: equal ones share them. What authors state of errors widens none."""
+    return places([Interval(rank, rank) for row in rows if (rank := row.rank) is not None])
 
 
 @in_snapshot
@@ -161,7 +174,8 @@ def _numbers(
     """What verifiers measured of a run, and how much better its reported value is than ``before``, its parent's."""
     return {
         "verified": judged.value,
-        "verified_margin": margin(judged.error, judged.runs, noise=rules.noise if rules else 0.0),
+        "verified_margin": judged.margin,
+        "verified_is_worse": bool(judged.is_worse),
         "verified_runs": judged.runs,
         "verifiers": judged.voters,
         "gain": judged.improvement,
@@ -223,7 +237,7 @@ def program_view(
     row: ProgramRow,
     judged: Judgement,
     *,
-    position: int,
+    place: BoardPlace = _UNPLACED,
     section: str = "",
     around: AroundPrograms | None = None,
 ) -> answers.ProgramView:
@@ -232,7 +246,8 @@ def program_view(
     rules, values, parents = around or around_programs(log, row.task, [row])
     parent = parents.get(row.parent or b"")
     return answers.ProgramView(
-        position=position,
+        position=place.first,
+        last_position=place.last,
         id=format_id(row.first),
         source_digest=row.source_digest.hex(),
         reported=row.mean,
@@ -273,25 +288,31 @@ def board(log: Log, task: bytes, context: TrustContext, *, limit: int) -> list[a
         return leaderboard(log, task, limit)
     sections = _sections(log, task, context, limit)
     shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
-    around = around_programs(log, task, [program.row for rows in sections.values() for program in rows])
+    rows = [program.row for name, programs in sections.items() for program in programs[: shares[name]]]
+    around = around_programs(log, task, rows)
     ranked = BoardSection.CONFIRMED if context.verifying else BoardSection.OPEN
+    if context.verifying:
+        ends = [Interval.around(program.value, program.judgement.margin) for program in sections[ranked]]
+        in_order = places(ends, maximize=around.rules is not None and around.rules.sign < 0)
+    else:
+        in_order = _reported_places([program.row for program in sections[ranked]])
     return [
         program_view(
             log,
             program.row,
             program.judgement,
-            position=number if name is ranked else 0,
+            place=in_order[number] if name is ranked else _UNPLACED,
             section=name.value,
             around=around,
         )
         for name, rows in sections.items()
-        for number, program in enumerate(rows[: shares[name]], start=1)
+        for number, program in enumerate(rows[: shares[name]])
     ]
 
 
 def _sections(log: Log, task: bytes, context: TrustContext, limit: int) -> dict[BoardSection, Sequence[bases.Placed]]:
     verified = bases.visible_programs(log, bases.verified_programs(log, task, context))
-    confirmed = bases.in_state(log, task, verified, RunState.CONFIRMED)[:limit]
+    confirmed = bases.in_state(log, task, verified, RunState.CONFIRMED)  # all: the places of few follow from them
     waiting = bases.in_state(log, task, verified, RunState.PROVISIONAL)[:limit] if context.verifying else []
     failed: list[bases.Placed] = []
     seen = {(program.row.seedless, program.row.budget) for program in (*confirmed, *waiting)}
@@ -299,7 +320,7 @@ def _sections(log: Log, task: bytes, context: TrustContext, limit: int) -> dict[
     rows = (row for row in bases.vouched(log, task, context, visible=True) if (row.seedless, row.budget) not in seen)
     for program in bases.judged_rows(log, rows, context):
         (waiting if program.judgement.state in SOUND else failed).append(program)
-        if len(waiting) >= limit:
+        if len(waiting) >= limit and (context.verifying or program.row.rank != waiting[limit - 1].row.rank):
             last = program.row.rank
             break
     unattested = list(islice(bases.unvouched(log, task, context, up_to=last), limit))

@@ -68,6 +68,7 @@ def judge_reports(log: Tables, run: Record, reports: Sequence[states.Report]) ->
             claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
             parent=_number_of_parent(log, body, terms.noise) if any(report.parents for report in reports) else None,
             as_parent=_as_parent(log, run),
+            error=statistics.stated_error(body.metrics),
         ),
     )
     if judged.value is not None:
@@ -309,7 +310,8 @@ def _with_numbers(log: Tables, run: Run, check: Verification, report: states.Rep
         report = report._replace(repeated=not (check.metrics.get("challenges") or check.metrics.get("evaluated")))
         if check.value is None:
             return report._replace(passed=passed)
-        return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,))
+        error = statistics.stated_error(check.metrics) if check.metrics.get("evaluated") else None
+        return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,), error=error)
     if not len(check.values) == len(check.parent_values) == len(check.seeds) == statistics.PAIRS:
         return None
     if len(check.baseline_values) not in (0, statistics.PAIRS):

@@ -31,7 +31,7 @@ _KEYS: dict[Order, str] = {"value": "l.value", "change": "l.delta", "cost": "r.c
 _VISIBLE = VISIBLE.format("r")
 _ROWS = """
 SELECT r.n, r.id, r.author, r.time, r.cpu_ms, r.parent, l.mark, l.value, l.delta, coalesce(s.state, 'reported'),
-    s.error, coalesce(s.runs, 0), l.zeros, iif(r.status = 'ok', r.value, NULL),
+    s.margin, coalesce(s.runs, 0), l.zeros, iif(r.status = 'ok', r.value, NULL),
     s.improvement IS NOT NULL, s.compared AND l.hardware = ?1,
     EXISTS(SELECT 1 FROM frontier WHERE (task, hardware, sure, time, id) = (r.task, ?1, 1, r.time, r.id)),
     EXISTS(SELECT 1 FROM frontier WHERE (task, hardware, sure, time, id) = (r.task, ?1, 0, r.time, r.id))
@@ -96,7 +96,7 @@ class ListedRun(NamedTuple):
     """A run in a list or chart: ``mark`` as :class:`RunMark`, ``value`` and ``delta`` as in the table ``listing``.
 
     ``reported`` is its author's value, None where it failed. ``measured``: verifiers measured ``delta`` in pairs.
-    ``error`` is that of the value of ``verified`` runs. ``compared``: with the other values of the board.
+    ``margin`` is half of the interval of the value of ``verified`` runs. ``compared``: with other values of the board.
     """
 
     n: int
@@ -109,7 +109,7 @@ class ListedRun(NamedTuple):
     value: float | None
     delta: float | None
     state: str
-    error: float | None
+    margin: float | None
     verified: int
     zeros: int
     reported: float | None

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from autoresearch.judging.statistics import RANDOM, RANDOM_ERROR, SOLVED
 from autoresearch.project.child.messages import RunFigures
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.task.model import episode_seed
@@ -170,7 +172,10 @@ RANDOM_EPISODES, _RANDOM_STEPS = 20, 20_000
 
 
 def compared_rewards(environment: Any, seed: int) -> dict[str, float]:  # noqa: ANN401 - a stranger's class
-    """What a reward is compared with: what random actions earn, and ``solved_reward`` where the environment has one."""
+    """What a reward is compared with: what random actions earn, and ``solved_reward`` where the environment has one.
+
+    What random actions earn comes with its standard error over episodes.
+    """
     import numpy as np  # the daemon starts without it
 
     tally = Tally()
@@ -187,9 +192,12 @@ def compared_rewards(environment: Any, seed: int) -> dict[str, float]:  # noqa: 
             action = int(numbers.integers(space.n)) if hasattr(space, "n") else space.sample()
             _, _, terminated, truncated, _ = recorder.step(action)
             ended = bool(terminated or truncated)
-    lines = {"random_reward": statistics.fmean(tally.rewards)} if tally.rewards else {}
-    solved = getattr(environment, "solved_reward", None)
-    return lines | {"solved_reward": float(solved)} if isinstance(solved, int | float) else lines
+    lines = {}
+    if played := len(tally.rewards):
+        lines[RANDOM] = statistics.fmean(tally.rewards)
+        lines[RANDOM_ERROR] = statistics.pstdev(tally.rewards) / math.sqrt(played)
+    solved = getattr(environment, SOLVED, None)
+    return lines | {SOLVED: float(solved)} if isinstance(solved, int | float) else lines
 
 
 class AgentEnvironment:

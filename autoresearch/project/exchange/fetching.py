@@ -32,6 +32,7 @@ from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run as RunBody
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
+from autoresearch.run.experiment import EVALUATION_SEED
 from autoresearch.task.folder_state import write_files
 from autoresearch.task.folders import is_taken
 from autoresearch.task.needs import LOCK, LOOSE
@@ -202,7 +203,7 @@ def _run_data(record: Record, body: RunBody, *, has_learned: bool) -> RunData:
     metrics = {
         name: int(number) if name in ("episodes", "steps") else number
         for name, number in body.metrics.items()
-        if name not in {*names, _SEED}
+        if name not in {*names, _SEED, EVALUATION_SEED}
     }
     is_program = body.mode == "experiment"
     return RunData(

@@ -142,7 +142,7 @@ def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path)
     return next(number for number in itertools.count() if number not in used)
 
 
-_VALUE_DIGITS = 6
+VALUE_DIGITS = 6
 
 
 class PublishableRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -299,7 +299,7 @@ def request_of(
         title=title_of(prepared),
         outcome=msgspec.structs.replace(
             outcome,
-            value=round(outcome.value, _VALUE_DIGITS),
+            value=round(outcome.value, VALUE_DIGITS),
             metrics={**outcome.metrics, **numbers},
             curve=[float(f"{point:.6g}") for point in _training_curve(prepared)],
             duration_ms=round(data.seconds * 1000) + outcome.duration_ms,

@@ -145,14 +145,18 @@ class SweepAnswer(Answer, frozen=True, kw_only=True):
 
 
 class GotAnswer(Answer, frozen=True, kw_only=True):
-    """A published run as a folder. ``run`` is its id there; empty where it is a task's folder with its program."""
+    """A published run as a folder. ``run`` is its id there; empty where it is a task's folder with its program.
+
+    With `--reproduce` there is no folder, and ``reproduced`` is the value that this machine came to.
+    """
 
     schema: str = "autoresearch.got/1"
-    folder: str
+    folder: str = ""
     id: str
     task: str
     value: float | None = None
     run: str = ""
+    reproduced: float | None = None
 
 
 def offer_from_log(

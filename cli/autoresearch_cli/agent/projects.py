@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from autoresearch.errors import NotFound
+from autoresearch.face.columns.runs import COMPARED
 from autoresearch.paths import typed_path
 from autoresearch.project.child.messages import ComponentChecked, Mode, RunFigures
 from autoresearch.project.components.trusting import reaches_of
@@ -178,8 +179,7 @@ def metric_lines(metrics: Mapping[str, int | float]) -> list[tuple[str, str]]:
     reward = [
         f"{name} {metrics[f'{name}_reward']:.4g}" for name in ("mean", "median", "max", "min") if _has(metrics, name)
     ]
-    words = {"random": "random actions earn", "solved": "solved is"}
-    beside = [f"{text} {metrics[f'{name}_reward']:.4g}" for name, text in words.items() if _has(metrics, name)]
+    beside = [f"{text} {metrics[f'{name}_reward']:.4g}" for name, text in COMPARED.items() if _has(metrics, name)]
     return [
         ("done", f"{counted(int(metrics['episodes']), 'episode')}, {counted(int(metrics['steps']), 'step')}"),
         ("reward", "  ".join(reward) or "no episode ended"),

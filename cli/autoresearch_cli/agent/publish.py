@@ -33,19 +33,20 @@ from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES
 from autoresearch.project.model import is_project, load_project
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Release, Run
+from autoresearch.record.record import Record
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.consent import allow_reaches
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.folders import is_taken
 from autoresearch.task.loading import MANIFEST, load_task
 from autoresearch.task.model import Task as TaskFolder
-from autoresearch.text import size, value
+from autoresearch.text import figure, size, value
 from autoresearch.words import with_article
 from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import cached_folder, get_task
 from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
-from autoresearch_cli.agent.publishing import publish_project_run, say_published
+from autoresearch_cli.agent.publishing import measured_again, publish_project_run, say_published
 from autoresearch_cli.catalogue import (
     Answered,
     CommandApp,
@@ -59,7 +60,7 @@ from autoresearch_cli.catalogue import (
 )
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
-from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
+from autoresearch_cli.rendering.output import confirm, print_json, print_rows, print_text, say
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -245,10 +246,10 @@ LEARNED_SECONDS = 600.0
 
 @app.command(
     "get",
-    ("autoresearch get g3xk walker", "the agent of a run with what it had learned, in a new folder"),
-    ("autoresearch get @ --task corridor", "the best one of an environment"),
+    ("autoresearch get @ walker --task corridor", "the best agent with what it had learned, in a new folder"),
     ("autoresearch get g3xk --json | jq -r .folder", "the same for a program"),
-    see="publish, top, run, train, task get",
+    ("autoresearch get g3xk --reproduce", "its published number again, by the same episodes"),
+    see="publish, verify, top, run, train, task get",
 )
 def get(
     reference: Reference,
@@ -257,13 +258,22 @@ def get(
     ] = "",
     *,
     task: Task = "",
-) -> Answered:
+    reproduce: Annotated[
+        bool, typer.Option("--reproduce", help="Measure an agent again in the same episodes. Writes no folder.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Write a published run as a folder: the project with what it had learned, or a task with the run's program."""
     with open_desk(task) as desk:
         record = desk.log.records.get(desk.record(reference))
         if not isinstance(record.body, Run):
             raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")
+        if reproduce and folder:
+            raise UsageError("--reproduce writes no folder", hint=f"leave out {folder}")
         loaded_task = load_task(cached_folder(desk, record.body.task))
+        if reproduce:
+            _say_reproduced(_reproduced(desk, record, loaded_task), json=json)
+            return
         name = short(format_id(record.id))
         place = typed_path(folder or f"{loaded_task.name}-{name}").absolute()
         is_project = ENVIRONMENT_INI in loaded_task.harness
@@ -271,7 +281,9 @@ def get(
         answer = GotAnswer(
             folder=str(place), id=format_id(record.id), task=loaded_task.name, value=record.body.value, run=local
         )
-    yield answer
+    if json:
+        print_json(answer)
+        return
     quoted = shlex.quote(folder or place.name)
     if not is_project:
         say(f"{place} is the task {loaded_task.name}, with the program of {name}")
@@ -280,6 +292,36 @@ def get(
     reward = "" if answer.value is None else f": mean reward {value(answer.value)} over {BENCHMARK_EPISODES} episodes"
     say(f"{place} is the agent of {name}{reward}")
     say(f"→ cd {quoted} && autoresearch run -n {BENCHMARK_EPISODES} measures it; autoresearch train goes on from it")
+
+
+def _reproduced(desk: Desk, record: Record, task: TaskFolder) -> GotAnswer:
+    """Measure an agent again by the seed of its record."""
+    body, name = record.body_as(Run), short(format_id(record.id))
+    if ENVIRONMENT_INI not in task.harness or body.value is None:
+        raise Refused(f"{name} is no agent of a project with a value", hint=f"autoresearch verify {name}")
+    program = home.ask(questions.source, OneRecord(id=format_id(record.id)))
+    own = desk.me is not None and record.author in own_keys(desk.log, desk.me, home.now_ms())
+    paths = home.paths()
+    paths.spool.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(paths.spool) as scratch:
+        learned = _learned(desk, record.id, scratch.folder / "learned.zip")
+        if learned is None:
+            raise Refused(f"{name} can't be measured again without what it learned", hint="autoresearch top")
+        number = measured_again(record, task, program, learned, own=own)
+    return GotAnswer(id=format_id(record.id), task=task.name, value=body.value, reproduced=number)
+
+
+def _say_reproduced(answer: GotAnswer, *, json: bool) -> None:
+    """Whether this machine comes to the published value; the exit status is 1 where it does not."""
+    is_equal = answer.reproduced == answer.value
+    if json:
+        print_json(answer)
+    elif is_equal:
+        print_text(f"equal: {figure(answer.value)}")
+    else:
+        print_text(f"differs: {figure(answer.value)} published vs {figure(answer.reproduced)} on this machine")
+    if not is_equal:
+        raise typer.Exit(1)
 
 
 def _project(desk: Desk, run: bytes, task: TaskFolder, place: Path) -> str:

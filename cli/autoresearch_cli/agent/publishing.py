@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from autoresearch.ask.records import ShowAnswer
-from autoresearch.errors import NotFound, Refused
+from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.face.columns.column import short
 from autoresearch.project.components.installing import is_unlocked, locked_packages, package_files
 from autoresearch.project.components.trusting import foreign_components
@@ -19,10 +21,12 @@ from autoresearch.project.learned import pack_learned
 from autoresearch.project.model import Project, load_project
 from autoresearch.project.runs import records
 from autoresearch.project.runs.kept import DATA, LocalRun, find_run, head_run
-from autoresearch.record.encoding import parse_id
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
-from autoresearch.run.experiment import plan_as_it_stands
-from autoresearch.run.folder import CHECKPOINT, Conditions, RunRequest, new_run
+from autoresearch.run.experiment import EVALUATION_SEED, Plan, plan_as_it_stands
+from autoresearch.run.folder import CHECKPOINT, Conditions, RunReply, RunRequest, new_run
 from autoresearch.run.packages import ALLOWED
 from autoresearch.run.runner import RunSite, make_bench_with_data, outcome_of, run_here
 from autoresearch.run.sandbox.job import Level
@@ -32,6 +36,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.needs import Package
 from autoresearch.text import value
+from autoresearch.words import RunStatus
 from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.agent.models import agree, python_with
@@ -51,39 +56,71 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
     run = find_run(project, name) if name else head_run(project)
     if run is None:
         raise NotFound("this project has no run to publish", hint="autoresearch train, or autoresearch list --runs")
-    prepared, paths, work = records.prepare_run(project, run), home.paths(), home.settings().work
+    prepared, paths = records.prepare_run(project, run), home.paths()
     existing = _known_task(project, run, prepared, task)
     program = flat_program(prepared.project, _packages_of_agent(project, prepared))
-    level, _ = detect_level()
-    conditions = Conditions(
-        ceiling=Ceiling.of(work),
-        threads=work.threads,
-        device=home.first_device(),
-        foreign=level >= Level.LANDLOCK or bool(foreign_components(project)),
-        may_install=ALLOWED,  # who publishes was asked
-        programs_may_install=ALLOWED,
-    )
     paths.spool.mkdir(parents=True, exist_ok=True)
     with scratch_folder(paths.spool) as scratch:
         published_on = existing or _new_task(prepared, scratch.folder / "task")
         say(f"measuring what run {run.id} had learned: {BENCHMARK_EPISODES} episodes in a sandbox")
-        with run_here(
-            RunRequest(
-                run=new_run("run"),
-                task=published_on,
-                conditions=conditions,
-                plan=plan_as_it_stands(published_on, program),
-                has_model=True,
-            ),
-            RunSite(level, paths.task_data, paths.environments, paths.allowed),
-            paths.spool,
-            model=partial(pack_learned, run.folder / DATA),
-            ready=make_bench_with_data,
+        with _measured(
+            published_on,
+            plan_as_it_stands(published_on, program),
+            partial(pack_learned, run.folder / DATA),
+            foreign=bool(foreign_components(project)),
         ) as (folder, ended):
             request = records.request_of(prepared, published_on, program, folder / CHECKPOINT, outcome_of(ended))
             answer = home.ask(records.publish_run, msgspec.structs.replace(request, title=title) if title else request)
     remember_published(project, run, answer.record.id)
     return answer, published_on.name
+
+
+@contextmanager
+def _measured(
+    task: Task, plan: Plan, model: Callable[[Path], object], *, foreign: bool, may_install: int = ALLOWED
+) -> Iterator[tuple[Path, RunReply]]:
+    """What a task's evaluator measures of a model, which ``model`` writes into a file. Its folder is gone afterwards.
+
+    ``may_install``: the bytes of packages that the agent brings; a person was asked about those of the task.
+    """
+    paths, work = home.paths(), home.settings().work
+    level, _ = detect_level()
+    conditions = Conditions(
+        ceiling=Ceiling.of(work),
+        threads=work.threads,
+        device=home.first_device(),
+        foreign=foreign or level >= Level.LANDLOCK,
+        may_install=ALLOWED,
+        programs_may_install=may_install,
+    )
+    request = RunRequest(run=new_run("run"), task=task, conditions=conditions, plan=plan, has_model=True)
+    site = RunSite(level, paths.task_data, paths.environments, paths.allowed)
+    with run_here(request, site, paths.spool, model=model, ready=make_bench_with_data) as ended:
+        yield ended
+
+
+def measured_again(record: Record, task: Task, program: str, learned: Path, *, own: bool) -> float:
+    """The value of a published agent, measured again from the seed of its record: the same episodes.
+
+    Raises:
+        Refused: its record says no seed.
+        AutoresearchError: it can't be measured here.
+    """
+    body, name = record.body_as(Run), short(format_id(record.id))
+    seed = body.metrics.get(EVALUATION_SEED)
+    if not isinstance(seed, int) or task.evaluator is None or not 0 <= seed < 2**63:
+        raise Refused(
+            f"{name} does not say from which seed its episodes were drawn, so they can't be repeated",
+            hint=f"autoresearch verify {name} measures it in new episodes",
+        )
+    if task.packages:
+        python_with(task.name, task.packages)
+    plan = msgspec.structs.replace(plan_as_it_stands(task, program), evaluation_seed=seed)
+    with _measured(task, plan, partial(shutil.copyfile, learned), foreign=not own, may_install=0) as (_, ended):
+        outcome = outcome_of(ended)
+    if outcome.status != RunStatus.OK or outcome.value is None:
+        raise AutoresearchError(f"{name} can't be measured here: {outcome.reason}", hint="autoresearch node doctor")
+    return round(outcome.value, records.VALUE_DIGITS)
 
 
 def say_published(answer: ShowAnswer, task: str) -> None:

@@ -15,8 +15,8 @@ from autoresearch.ask import questions
 from autoresearch.ask.requests import OfTask, OfTaskAndParticipant, OneRecord, TopOf
 from autoresearch.ask.runs.answers import BestAnswer, ComponentTopAnswer
 from autoresearch.errors import NoTaskYet, NotFound
-from autoresearch.face.columns.runs import effect_columns
-from autoresearch.text import counted, value
+from autoresearch.face.columns.runs import effect_columns, line_words
+from autoresearch.text import counted
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Answered, CommandApp, Hidden, Json, Task, complete_task
 from autoresearch_cli.models import TextAnswer
@@ -113,8 +113,8 @@ def top(
     with paged():
         print_top(answer, now_ms=home.now_ms())
     say_hidden(answer.hidden, "run")
-    if answer.lines:
-        say(", ".join(f"{line.name}: {value(line.value)}" for line in answer.lines))
+    if compared := line_words(answer.lines) or answer.lines_note:
+        say(compared)
     for line in explained(answer.programs):
         say(line)
     if answer.note and answer.programs:

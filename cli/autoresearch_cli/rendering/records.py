@@ -141,7 +141,10 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("brought", f"from another network, where it is {run.origin}" if run.origin else ""),
         ("seed", f"{run.seed}, replicate {run.replicate}"),
         ("budget", runs.budget_words(run.budget, answer.budget_unit)),
-        ("its author states", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
+        (
+            "its author states",
+            ", ".join(f"{name} {n if isinstance(n, int) else f'{n:.6g}'}" for name, n in run.metrics.items()),
+        ),
         ("components", ", ".join(map(used_component_words, answer.components))),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", ", ".join(runs.used_words(run))),

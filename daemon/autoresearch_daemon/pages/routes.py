@@ -17,9 +17,9 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.runs.answers import RunRow, TopAnswer
 from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.face.pages import run as run_pages
-from autoresearch.face.pages.boards import as_program
+from autoresearch.face.pages.boards import programs_of
 from autoresearch.face.pages.rendering import asset, compile_templates
-from autoresearch.log.standing.answers import RunView, leading
+from autoresearch.log.standing.answers import RunView
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
 from autoresearch.words import SECTION_MARKS
@@ -78,7 +78,7 @@ async def _on_hardware(asking: Asking, top: TopAnswer, hardware: str) -> tuple[T
     programs = []
     for section, marks in SECTION_MARKS.items():
         section_rows = await _rows(asking, top, hardware=hardware, state=",".join(marks))
-        programs += [as_program(row, section) for row in section_rows.values() if leading(row).value is not None]
+        programs += programs_of(section_rows.values(), section, maximize=top.task.direction == MAXIMIZE)
         rows |= section_rows
     return msgspec.structs.replace(top, programs=programs), rows
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from autoresearch.ask.records import Measured, VerificationStateView
 from autoresearch.ask.runs.answers import MarkCounts, PathStep, RunRow
 from autoresearch.ask.runs.diffs import unified_diff
-from autoresearch.face.pages.boards import Interval, confirmed_board, places
+from autoresearch.face.pages.boards import confirmed_board
 from autoresearch.face.pages.chart import Scale, axis_over, curve_data, curve_of, usual
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
 from autoresearch.face.pages.run import changed_program, log_tail
+from autoresearch.judging.places import Interval, places
 from autoresearch.log.standing.answers import BlobView, ParticipantView, ProgramView, RunFields, RunStanding, RunView
 from tests.nasty import NASTY, harms
 
@@ -78,7 +79,7 @@ def test_a_place_is_the_range_that_the_intervals_allow(intervals, maximize):
         surely_worse = sum(o.high < worse[1] if maximize else o.low > better[1] for o in intervals)
         assert (place.first, place.last) == (surely_better + 1, len(intervals) - surely_worse)
         assert 1 <= place.first <= place.last <= len(intervals)
-        assert place.is_shared == (place.last > place.first)
+        assert str(place) == (f"{place.first}–{place.last}" if place.last > place.first else f"{place.first}")
 
 
 @given(INTERVALS)
@@ -97,7 +98,6 @@ def test_places_of_a_board():
         for at, (low, high) in enumerate(intervals)
     ]
     board = confirmed_board(programs, {})
-    assert [row.place for row in board.rows] == places(intervals)
     assert all(row.low <= row.middle <= row.high and not row.beyond for row in board.rows)
     assert confirmed_board([], {}).rows == []
 

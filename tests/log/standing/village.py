@@ -116,10 +116,10 @@ class Village:
         return self.append(who, "verification", opened(body), [body.run, fixed.id])
 
     def evaluate(
-        self, run: Record, value: float, *people: KeyPair, number: int = 0, error: float | None = None
+        self, run: Record, value: float, *people: KeyPair, number: int = 0, error: float | None = None, **more: float
     ) -> list[Record]:
-        """These people run it once more and come to a value; with ``error`` the task's evaluator states that."""
-        metrics = {} if error is None else {"evaluated": 1.0, "standard_error": error}
+        """These people run it once more and come to a value; the task's evaluator states ``error`` and ``more``."""
+        metrics = more if error is None else {"evaluated": 1.0, "standard_error": error, **more}
         done = []
         for who in people:
             proof = ecvrf.prove(bytes(who.key), question(run.id, EVALUATE, number))
