@@ -167,7 +167,7 @@ def packed(answer: ColumnsAnswer) -> bytes:
             _floats(answer.value),
             array("i", answer.parent).tobytes(),
             *(numbers for numbers, _ in columns.values()),
-            bytes(number[mark] for mark in answer.mark),
+            bytes(map(number.__getitem__, answer.mark)),
             "".join(run[len(COMMON) :][:SHORT] for run in answer.id).encode(),
         ]
     )

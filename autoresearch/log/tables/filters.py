@@ -137,7 +137,6 @@ class RunCounts(NamedTuple):
 class Columns(NamedTuple):
     """Runs as columns: ``value`` where that is compared, ``genome`` the settings as JSON."""
 
-    n: Sequence[int]
     id: Sequence[bytes]
     parent: Sequence[bytes | None]
     mark: Sequence[str]
@@ -286,9 +285,21 @@ class Listing:
         return [LeaderRow._make(row) for row in self._reader.read(text, (selection.task, selection.board, sure))]
 
     def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
-        """How many runs of each device and mark a task has from a time on."""
+        """How many runs of each device and mark a task has from a time on: those on the smaller side of it are read."""
+        places = self.places(task)
+        if 2 * places.of([(time_ms, b"")])[0].number > places.total:
+            text = f"""
+            SELECT r.author, l.mark, count(*) FROM {_BY_TIME}
+            WHERE r.task = ? AND r.time >= ? AND {_VISIBLE} GROUP BY 1, 2
+            """  # noqa: S608
+            return self._reader.read(text, (task, time_ms))
         text = f"""
-        SELECT r.author, l.mark, count(*) FROM {_BY_TIME} WHERE r.task = ? AND r.time >= ? AND {_VISIBLE} GROUP BY 1, 2
+        SELECT author, mark, sum(runs) FROM (
+            SELECT author, mark, runs FROM tally WHERE task = ?1
+            UNION ALL SELECT r.author, l.mark, -1 FROM {_BY_TIME} WHERE r.task = ?1 AND r.time < ?2
+            UNION ALL SELECT r.author, l.mark, -1 FROM (SELECT DISTINCT n FROM hidden) AS h
+            CROSS JOIN run AS r ON r.n = h.n CROSS JOIN listing AS l ON l.n = r.n WHERE r.task = ?1 AND r.time >= ?2
+        ) WHERE author NOT IN (SELECT author FROM hidden_author) GROUP BY 1, 2 HAVING sum(runs) > 0
         """  # noqa: S608
         return self._reader.read(text, (task, time_ms))
 
@@ -332,8 +343,10 @@ class Listing:
 
     def same_program(self, task: bytes, n: int, limit: int) -> list[int]:
         """The newest other runs of the program of a run, the oldest first."""
+        # By default SQLite would walk through all runs of the task in order of time.
         text = f"""
-        SELECT n FROM run AS r WHERE task = ?1 AND n <> ?2 AND seedless = (SELECT seedless FROM run WHERE n = ?2)
+        SELECT n FROM run AS r INDEXED BY run_seedless
+        WHERE task = ?1 AND n <> ?2 AND seedless = (SELECT seedless FROM run WHERE n = ?2)
         AND {_VISIBLE} ORDER BY time DESC, id DESC LIMIT ?3
         """  # noqa: S608
         return [run for (run,) in reversed(self._reader.read(text, (task, n, limit)))]
@@ -372,9 +385,9 @@ class Listing:
     def columns(self, selection: Filter, most: int) -> Columns:
         """The newest runs of a task in order of time."""
         text = f"""
-        SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
+        SELECT r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
         FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
-        WHERE r.task = ? AND {_VISIBLE} ORDER BY r.time DESC, r.id DESC LIMIT ?
+        WHERE r.task = ? AND {"true" if selection.hidden else _VISIBLE} ORDER BY r.time DESC, r.id DESC LIMIT ?
         """  # noqa: S608
         rows = self._reader.read(text, (selection.board, selection.task, most))
         return Columns._make(zip(*reversed(rows), strict=True) if rows else [()] * len(Columns._fields))

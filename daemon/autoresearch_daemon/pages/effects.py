@@ -6,6 +6,7 @@ Their data are arrays at an address of their own.
 from __future__ import annotations
 
 import gzip
+import hashlib
 from typing import Literal
 
 from aiohttp import web
@@ -16,6 +17,7 @@ from autoresearch.ask.runs.answers import RunsAnswer
 from autoresearch.errors import NotFound
 from autoresearch.face.pages.effects import effects_content, packed
 from autoresearch.text import MAXIMIZE
+from autoresearch_daemon.api.port import desk
 from autoresearch_daemon.pages.node import Asking
 
 RUNS_SHOWN = 20
@@ -82,12 +84,22 @@ async def tree_page(asking: Asking) -> web.Response:
 
 
 async def columns_page(asking: Asking) -> web.Response:
-    """All runs of a task as arrays, compressed quickly: another level gains a tenth and takes three times as long."""
+    """All runs of a task as arrays, compressed quickly: another level gains a tenth and takes three times as long.
+
+    A browser that has them already gets them again only after the log has changed.
+    """
+    log = desk(asking.request.app).log
+    revision = await asking.in_thread(log.reader.revision)
+    state = revision, log.trust, await asking.digest(), asking.request.query_string, asking.status().started_ms
+    tag = f'"{hashlib.sha256(repr(state).encode()).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if asking.request.headers.get("If-None-Match") == tag:
+        return web.Response(status=304, headers=headers)
     answer = await asking.ask(questions.columns, asking.parameters(ColumnsOf))
     is_zipped = "gzip" in asking.request.headers.get("Accept-Encoding", "")
 
     def body() -> bytes:
         return gzip.compress(packed(answer), compresslevel=1, mtime=0) if is_zipped else packed(answer)
 
-    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_zipped else {})
+    headers |= {"Content-Encoding": "gzip"} if is_zipped else {}
     return web.Response(body=await asking.in_thread(body), content_type="application/octet-stream", headers=headers)
