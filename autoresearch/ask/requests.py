@@ -246,12 +246,15 @@ SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\\x00-\x1f]*(?!\
 
 
 class ColumnsOf(OfTask, frozen=True, kw_only=True):
-    """Which settings of the runs of a task."""
+    """Which settings of the runs of a task, and of how many runs."""
 
     setting: Annotated[
         list[Annotated[SettingName, Meta(min_length=1)]],
         Meta(max_length=32, description="a setting, such as LR or +muon; may be given again"),
     ] = []
+    sample: Annotated[
+        int, Meta(ge=0, le=200_000, description="at most about so many runs by chance, and those that led; 0: all")
+    ] = 0
 
 
 class EventsSince(Parameters, frozen=True, kw_only=True):

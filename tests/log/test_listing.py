@@ -268,6 +268,15 @@ def test_a_filter_finds_what_looking_at_each_run_finds(
     assert {n for n, run in facts.items() if run.leads} == {n for n in target if (1, n) in led}
     some = [run.n for kinds in ("plain", "marked") for run in listing_.sample(requests, kinds, cut)]
     assert sorted(some) == sorted(n for n in target if int.from_bytes(name(n)[:4]) < 1 << 32 - cut)
+    frontier = {n for task, *_, n, _ in every["frontier"] if task == result.task}
+    plain = {"reported", "failed"} if falling else {mark for *_, mark, _, _, _, _, _, _ in every["listing"]}
+    in_sample = [
+        name(n)
+        for n, task, _, mark, *_ in every["listing"]
+        if task == result.task and (int.from_bytes(name(n)[:4]) < 1 << 32 - cut or n in frontier or mark not in plain)
+    ]
+    columns = listing_.columns(Filter(result.task, result.board), 14, zeros=cut, marked=falling)
+    assert sorted(columns.id) == sorted(in_sample)
     table.connection.close()
 
 

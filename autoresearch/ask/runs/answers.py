@@ -146,7 +146,7 @@ class ColumnsAnswer(answers.Judged, frozen=True, kw_only=True):
 
     ``value`` is what verifiers measured, else what its author reported; null where it failed or is compared with no
     other. ``parent`` is the parent's place in the columns, -1 where that is not here. A setting is null where a run has
-    none of that name. ``left_out`` runs are older than these.
+    none of that name. ``left_out`` runs are older than these; where they are ``sampled``, these were drawn by chance.
     """
 
     schema: str = "autoresearch.columns/1"
@@ -157,6 +157,7 @@ class ColumnsAnswer(answers.Judged, frozen=True, kw_only=True):
     parent: list[int]
     settings: dict[str, list[bool | int | float | str | None]] = {}
     left_out: int = 0
+    sampled: bool = False
 
 
 class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):

@@ -82,7 +82,12 @@ COLUMNS_MOST = 200_000
 def columns_answer(log: Log, task: FoundTask, request: ColumnsOf, *, me: bytes | None = None) -> ColumnsAnswer:
     """The runs of a task as columns, with some of their settings."""
     every = Filter(task.digest, board_hardware(log, task.digest) or "", hidden=not log.hidden)
-    runs = log.listing.columns(every, COLUMNS_MOST)
+    counts = log.listing.counts(every).marks
+    # Those that others measured are all there, unless they are as many themselves.
+    marked = sum(runs for mark, runs in counts.items() if mark not in PLAIN_MARKS)
+    drawn = sum(counts.values()) - (marked if marked < request.sample else 0)
+    zeros = max(0, math.ceil(math.log2(max(drawn, 1) / request.sample))) if request.sample else 0
+    runs = log.listing.columns(every, COLUMNS_MOST, zeros=zeros, marked=marked < request.sample)
     place: dict[bytes | None, int] = {run: at for at, run in enumerate(runs.id)}
     marks = list(runs.mark)
     for leader in log.listing.leaders(every, 0):
@@ -96,7 +101,8 @@ def columns_answer(log: Log, task: FoundTask, request: ColumnsOf, *, me: bytes |
         value=list(runs.value),
         parent=list(map(place.get, runs.parent, repeat(-1))),
         settings=_settings_in(runs.genome, list(dict.fromkeys(request.setting))),
-        left_out=sum(log.listing.counts(every).marks.values()) - len(runs.id),
+        left_out=sum(counts.values()) - len(runs.id),
+        sampled=zeros > 0,
     )
 
 

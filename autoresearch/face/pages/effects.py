@@ -26,6 +26,8 @@ from autoresearch.words import RunMark
 REACH = 3.0
 # So many settings stand beside each other in the picture of all.
 MOST_AXES = 10
+# Of more runs the pictures have a sample.
+SAMPLE = 30_000
 TEXT_CHARACTERS = 40
 
 
@@ -99,6 +101,7 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
         "chosen": setting,
         "axes": list(dict.fromkeys([*names[:MOST_AXES], setting])),
         "metric": answer.metric,
+        "sample": SAMPLE,
     }
 
 
@@ -128,6 +131,7 @@ class ColumnsHead(msgspec.Struct, frozen=True, kw_only=True):
     best: str
     decimals: int | None
     left_out: int
+    sampled: bool
 
 
 _ALIGNED = 4
@@ -156,6 +160,7 @@ def packed(answer: ColumnsAnswer) -> bytes:
             best=task.best.id[len(COMMON) :][:SHORT] if task.best else "",
             decimals=task.best.decimals if task.best else None,
             left_out=answer.left_out,
+            sampled=answer.sampled,
         )
     )
     head += b" " * (-len(head) % _ALIGNED)

@@ -39,6 +39,7 @@ FROM {} LEFT JOIN standing AS s ON s.n = r.n WHERE {}
 """
 # The runs that may stand for all: of those the first zeros of the id are no choice of anybody's. Fewer have no index.
 _ZEROS_LEAST = 4
+_MARKED = " OR l.mark NOT IN ('reported', 'failed')"
 
 
 class OwnDevice(NamedTuple):
@@ -382,14 +383,24 @@ class Listing:
         """The devices with runs on a task, each with the kinds of hardware that it ran on."""
         return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))
 
-    def columns(self, selection: Filter, most: int) -> Columns:
-        """The newest runs of a task in order of time."""
+    def columns(self, selection: Filter, most: int, *, zeros: int = 0, marked: bool = False) -> Columns:
+        """The newest runs of a task in order of time: those whose id begins with so many zero bits, and those that led.
+
+        ``marked``: those that others measured too.
+        """
+        query = _Query()
+        query.add("r.task = ?", selection.task)
+        if zeros:
+            some = "l.zeros >= ? OR l.n IN (SELECT n FROM frontier WHERE task = ?)"
+            query.add(f"({some}{_MARKED if marked else ''})", zeros, selection.task)
+        if not selection.hidden:
+            query.add(_VISIBLE)
         text = f"""
         SELECT r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
         FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
-        WHERE r.task = ? AND {"true" if selection.hidden else _VISIBLE} ORDER BY r.time DESC, r.id DESC LIMIT ?
+        WHERE {query.text} ORDER BY r.time DESC, r.id DESC LIMIT ?
         """  # noqa: S608
-        rows = self._reader.read(text, (selection.board, selection.task, most))
+        rows = self._reader.read(text, (selection.board, *query.values, most))
         return Columns._make(zip(*reversed(rows), strict=True) if rows else [()] * len(Columns._fields))
 
 
