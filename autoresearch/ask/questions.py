@@ -157,6 +157,14 @@ def progress(desk: Desk, request: requests.ProgressOf) -> answers.ProgressAnswer
     return progress_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me)
 
 
+@operation("GET /v1/groups")
+def groups(desk: Desk, request: requests.GroupsOf) -> answers.GroupsAnswer:
+    """The runs of a task that a filter finds in groups by one setting or two: how many, the best, median and spread."""
+    from autoresearch.ask.runs.groups import groups_answer
+
+    return groups_answer(desk.log, desk.task(request.task), request, me=desk.me)
+
+
 @operation("GET /v1/columns")
 def columns(desk: Desk, request: requests.ColumnsOf) -> answers.ColumnsAnswer:
     """The runs of a task as columns, the newest 200,000: ids, marks, values, parents, and the settings asked for."""

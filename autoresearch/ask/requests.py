@@ -245,6 +245,15 @@ class ProgressOf(Filtered, frozen=True, kw_only=True):
 SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\\x00-\x1f]*(?!\n)$')]
 
 
+class GroupsOf(Filtered, frozen=True, kw_only=True):
+    """Which runs, in groups by which setting, or by two."""
+
+    setting: Annotated[
+        list[Annotated[str, Meta(max_length=64)]],
+        Meta(min_length=1, max_length=2, description="a setting, such as LR or +muon; may be given twice"),
+    ]
+
+
 class ColumnsOf(OfTask, frozen=True, kw_only=True):
     """Which settings of the runs of a task, and of how many runs."""
 

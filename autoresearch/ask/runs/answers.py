@@ -141,6 +141,39 @@ class ProgressAnswer(answers.Judged, frozen=True, kw_only=True):
     total: int
 
 
+class GroupView(msgspec.Struct, kw_only=True):
+    """Runs with the same value of each setting that groups are made by, or with values in one range.
+
+    ``where`` is the condition that finds them, empty where none does. ``best`` is the best value, of ``best_run``,
+    ``low`` and ``high`` are the ends of the middle half of values; null from fewer than four. A value is what verifiers
+    measured, else what its author reported; those that were refuted are left out.
+    """
+
+    settings: list[str]
+    where: str = ""
+    runs: int
+    failed: int = 0
+    best: float | None = None
+    best_run: str = ""
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class GroupsAnswer(answers.Judged, frozen=True, kw_only=True):
+    """The runs of a task in groups by one ``setting`` or two; ``runs`` are all that the filter finds.
+
+    ``values`` are the names of the groups of each setting, in order.
+    """
+
+    schema: str = "autoresearch.groups/1"
+    task: TaskStatus
+    setting: list[str]
+    values: list[list[str]]
+    groups: list[GroupView]
+    runs: int
+
+
 class ColumnsAnswer(answers.Judged, frozen=True, kw_only=True):
     """The runs of a task as columns, in order of time: ids, marks, values, parents, and the settings asked for.
 

@@ -16,7 +16,7 @@ import msgspec
 from autoresearch.ask.runs.answers import ColumnsAnswer, EffectsAnswer, EffectView
 from autoresearch.face.columns.column import FIGURES, Column
 from autoresearch.face.columns.runs import effect_columns
-from autoresearch.face.pages.boards import BoardPlace, Interval, places
+from autoresearch.face.pages.boards import BoardPlace, Interval, places, plain
 from autoresearch.face.pages.chart import AxisTick, Scale
 from autoresearch.record.encoding import COMMON, SHORT
 from autoresearch.text import MAXIMIZE, one_line
@@ -86,8 +86,14 @@ def _size(effect: EffectView) -> Interval:
     return Interval(low if effect.low * effect.high > 0 else 0.0, high)
 
 
-def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> dict[str, object]:
-    """What the template takes. ``chosen`` is the setting that is shown against the value; empty: the first."""
+def effects_content(
+    answer: EffectsAnswer, *, maximize: bool, chosen: str, second: str = "", others: Sequence[str] = ()
+) -> dict[str, object]:
+    """What the template takes. ``chosen`` is the setting that is shown against the value; empty: the first.
+
+    ``second`` is the one that it is shown with; empty: the most important other one. ``others`` are settings whose
+    values may be words.
+    """
     ranked = ranking(answer.effects, maximize=maximize)
     names = [row.effect.name for row in ranked.rows]
     setting = chosen or (names[0] if names else "")
@@ -97,8 +103,9 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
         "ranking": ranked,
         "lines": lines,
         "columns": (rank, *effect_columns(answer.metric)),
-        "names": list(dict.fromkeys([*names, *([setting] if setting else [])])),
+        "names": list(dict.fromkeys([*names, *plain(others), *([setting] if setting else [])])),
         "chosen": setting,
+        "second": second or next((name for name in names if name != setting), ""),
         "axes": list(dict.fromkeys([*names[:MOST_AXES], setting])),
         "metric": answer.metric,
         "sample": SAMPLE,

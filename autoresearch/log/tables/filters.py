@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from autoresearch.log.connection import PAGE, VISIBLE, Reader
 from autoresearch.log.rows import LeaderRow
@@ -284,6 +284,21 @@ class Listing:
         WHERE f.task = ? AND f.hardware = ? AND f.sure = ? AND {_VISIBLE} ORDER BY f.time, f.id
         """  # noqa: S608
         return [LeaderRow._make(row) for row in self._reader.read(text, (selection.task, selection.board, sure))]
+
+    def by_settings(self, selection: Filter, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """The runs that a filter finds: number, mark, value where that is compared, then the values of settings."""
+        tables, query = self._tables(selection)
+        settings = "".join(f", {_setting(name)}" for name in names)
+        text = f"""
+        SELECT l.n, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL){settings}
+        FROM {tables} LEFT JOIN standing AS s ON s.n = r.n WHERE {query.text}
+        """  # noqa: S608
+        values = (selection.board, *map(_place_of, names), *query.values)
+        return self._reader.read(text, values)
+
+    def ids(self, runs: Collection[int]) -> dict[int, bytes]:
+        """The ids of runs by their numbers."""
+        return dict(self._reader.among("SELECT n, id FROM run WHERE n IN ({})", runs))
 
     def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
         """How many runs of each device and mark a task has from a time on: those on the smaller side of it are read."""

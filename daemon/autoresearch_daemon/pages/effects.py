@@ -12,10 +12,11 @@ from typing import Literal
 from aiohttp import web
 
 from autoresearch.ask import questions
-from autoresearch.ask.requests import ColumnsOf, OfTask, PathOf, Reference, RunsOf, SettingName, Where
+from autoresearch.ask.requests import ColumnsOf, GroupsOf, OfTask, PathOf, Reference, RunsOf, SettingName, Where
 from autoresearch.ask.runs.answers import RunsAnswer
 from autoresearch.errors import NotFound
 from autoresearch.face.pages.effects import effects_content, packed
+from autoresearch.face.pages.groups import contour
 from autoresearch.text import MAXIMIZE
 from autoresearch_daemon.api.port import desk
 from autoresearch_daemon.pages.node import Asking
@@ -26,10 +27,12 @@ RUNS_SHOWN = 20
 class EffectsOf(OfTask, frozen=True, kw_only=True):
     """Of which task, which setting is shown against the value (left out: the most important one), which runs below.
 
-    ``y`` is the axis of the value: all on a logarithm, or cut where the bulk of the runs ends.
+    ``y`` is the axis of the value: all on a logarithm, or cut where the bulk of the runs ends. ``second`` is the
+    setting that the first is shown with.
     """
 
     setting: SettingName = ""
+    second: SettingName = ""
     where: Where = ""
     y: Literal["", "value", "log", "symlog"] = ""
 
@@ -48,7 +51,8 @@ async def effects_page(asking: Asking) -> web.Response:
         return await asking.render("effects.html", "effects", ranking=None)
     task = await asking.task_status()
     maximize = task is not None and task.direction == MAXIMIZE
-    values = effects_content(answer, maximize=maximize, chosen=query.setting)
+    others = (await asking.ask(questions.runners, OfTask(task=query.task))).settings
+    values = effects_content(answer, maximize=maximize, chosen=query.setting, second=query.second, others=others)
     runs = await _best_runs(asking, query.where)
     return await asking.render("effects.html", "effects", runs=runs, where=query.where, y=query.y, **values)
 
@@ -57,6 +61,20 @@ async def _best_runs(asking: Asking, where: str) -> RunsAnswer:
     task = await asking.task_status()
     sort = "-value" if task is not None and task.direction == MAXIMIZE else "value"
     return await asking.ask(questions.runs, RunsOf(task=asking.task, where=where, sort=sort, size=RUNS_SHOWN))
+
+
+class TwoSettings(OfTask, frozen=True, kw_only=True):
+    """Which two settings of a task."""
+
+    setting: SettingName
+    second: SettingName
+
+
+async def contour_page(asking: Asking) -> web.Response:
+    """Two settings against each other: the median of the runs where both are so."""
+    query = asking.parameters(TwoSettings)
+    answer = await asking.ask(questions.groups, GroupsOf(task=query.task, setting=[query.setting, query.second]))
+    return await asking.render_part("contour.html", "effects", contour=contour(answer))
 
 
 # The table below the tree has so many steps of the way that is marked in it.

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from autoresearch.ask import questions
 from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf
-from autoresearch.ask.runs.answers import RunRow
+from autoresearch.ask.runs.answers import GroupsAnswer, RunRow
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.face.columns.column import Face, lines, short
 from autoresearch.face.columns.runs import chosen_columns
@@ -22,6 +22,7 @@ from autoresearch.face.exports.tables import text_cell
 from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import CurveData, Query, chart_data, curve_data, curve_of
 from autoresearch.face.pages.chart_picture import chart_picture
+from autoresearch.face.pages.groups import group_picture
 from autoresearch.face.pages.run import has_rewards
 from autoresearch.text import one_line
 from autoresearch.words import LEADING_MARKS
@@ -42,9 +43,11 @@ async def progress_page(asking: Asking) -> web.Response:
         asking.headers["HX-Push-Url"] = query.address()
         try:
             answer = await asking.ask(questions.runs, query.runs())
+            groups = await _groups(asking, query)
         except UsageError as error:  # a condition that is none, perhaps half typed
             return await asking.render("progress_refused.html", "progress", query=query, error=error)
-        return await asking.render("progress_rows.html", "progress", query=query, answer=answer)
+        values = {"query": query, "answer": answer, "groups": group_picture(groups) if groups else None}
+        return await asking.render("progress_rows.html", "progress", **values)
     try:
         values = (await _content(asking, query)).values()
     except NotFound:
@@ -98,6 +101,10 @@ async def card_page(asking: Asking) -> web.Response:
     return await asking.render("card.html", "progress", row=row)
 
 
+async def _groups(asking: Asking, query: Query) -> GroupsAnswer | None:
+    return await asking.ask(questions.groups, query.groups()) if query.group else None
+
+
 async def _content(asking: Asking, query: Query) -> ProgressContent:
     of_task = OfTask(task=asking.task)
     best = await asking.ask(questions.best, of_task)
@@ -112,6 +119,7 @@ async def _content(asking: Asking, query: Query) -> ProgressContent:
         best_row=(await asking.ask(questions.run_context, OneRecord(id=program.id))).row if program else None,
         runners=runners.runners,
         settings=runners.settings,
+        groups=await _groups(asking, query),
     )
 
 

@@ -37,6 +37,8 @@ PAGES = {
     "queue": "/queue",
     "participants": "/participants",
     "participant": "/participants/{ann}",
+    "groups": "/?group=DEPTH",
+    "contour": "/parts/contour?setting=LR&second=DEPTH",
     "find": "/find?q=conf",
     "peers": "/peers",
     "tasks": "/tasks",
