@@ -259,6 +259,14 @@ def since(desk: Desk, request: requests.SinceOf) -> answers.SinceAnswer:
     return since_answer(desk.log, desk.task(request.task), since_ms=request.since_ms, now_ms=now_ms, me=desk.me)
 
 
+@operation("GET /v1/timeline")
+def timeline(desk: Desk, request: requests.TimelineOf) -> answers.TimelineAnswer:
+    """How many runs each device ended on a task in equal parts of time, how many failed, and what it verified."""
+    from autoresearch.ask.runs.since import timeline_answer
+
+    return timeline_answer(desk.log, desk.task(request.task), last_ms=request.last_ms)
+
+
 @operation("GET /v1/claims")
 def claims(desk: Desk, request: requests.OfTask) -> ClaimsAnswer:
     """What is being tried on a task now, by whom, until when."""

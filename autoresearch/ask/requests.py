@@ -112,6 +112,14 @@ class SinceOf(OfTask, frozen=True, kw_only=True):
     since_ms: Annotated[int, Meta(ge=0, le=2**53, description="Unix milliseconds; 0: the last 24 hours")] = 0
 
 
+class TimelineOf(OfTask, frozen=True, kw_only=True):
+    """Of how much time up to the last run."""
+
+    last_ms: Annotated[
+        int, Meta(ge=0, le=2**53, description="milliseconds up to the last run; 0: from the first on")
+    ] = 0
+
+
 class PathOf(OneRecord, frozen=True, kw_only=True):
     """Of which run, how many of its steps are told, and whether their branches are too."""
 

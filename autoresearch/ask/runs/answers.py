@@ -429,3 +429,41 @@ class SinceAnswer(answers.Judged, frozen=True, kw_only=True):
     held: int = 0
     not_held: int = 0
     sentence: str = ""
+
+
+class TimelinePart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device did in a part of time, from 0: runs that ended, those of them that failed, verifications."""
+
+    part: int
+    runs: int = 0
+    failed: int = 0
+    verifications: int = 0
+
+
+class TimelineRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device did, in all and by parts of time; a part in which it did nothing is left out.
+
+    ``device`` is its key.
+    """
+
+    participant: answers.ParticipantView
+    device: str
+    runs: int
+    failed: int
+    verifications: int
+    parts: list[TimelinePart]
+
+
+class TimelineAnswer(answers.Judged, frozen=True, kw_only=True):
+    """Who worked on a task when, by the times that authors state: parts of ``part_ms`` each from ``since_ms`` on.
+
+    The devices with the most runs and verifications; ``left_out`` others did something too.
+    """
+
+    schema: str = "autoresearch.timeline/1"
+    task: TaskStatus
+    since_ms: int
+    to_ms: int
+    part_ms: int
+    rows: list[TimelineRow]
+    left_out: int = 0

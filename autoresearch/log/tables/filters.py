@@ -319,6 +319,23 @@ class Listing:
         """  # noqa: S608
         return self._reader.read(text, (task, time_ms))
 
+    def times(self, task: bytes) -> tuple[int, int] | None:
+        """The times of the first and the last run of a task; None without any."""
+        text = "SELECT (SELECT {} FROM run INDEXED BY run_task_time WHERE task = ?1)"
+        [(first,)], [(last,)] = (self._reader.read(text.format(end), (task,)) for end in ("min(time)", "max(time)"))
+        return None if first is None else (first, last)
+
+    def activity(self, task: bytes, since_ms: int, part_ms: int) -> list[tuple[bytes, int, int, int, int]]:
+        """By device and part of time from a time on: runs, those of them that failed, verifications of runs."""
+        text = f"""
+        SELECT r.author, (r.time - ?2) / ?3, count(*), sum(r.status <> 'ok'), 0 FROM run AS r INDEXED BY run_task_time
+        WHERE r.task = ?1 AND r.time >= ?2 AND {_VISIBLE} GROUP BY 1, 2
+        UNION ALL SELECT v.author, (v.time - ?2) / ?3, 0, 0, count(*) FROM verification AS v
+        CROSS JOIN record ON record.id = v.run CROSS JOIN run AS r ON r.n = record.n
+        WHERE v.time >= ?2 AND r.task = ?1 AND {VISIBLE.format("v")} GROUP BY 1, 2
+        """  # noqa: S608
+        return self._reader.read(text, (task, since_ms, part_ms))
+
     def places(self, task: bytes) -> Places:
         """The places of a task's runs, for one question."""
         return Places(self._reader, task)

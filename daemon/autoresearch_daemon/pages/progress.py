@@ -7,13 +7,13 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from aiohttp import web
 
 from autoresearch.ask import questions
-from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf
+from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf, TimelineOf
 from autoresearch.ask.runs.answers import GroupsAnswer, RunRow
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.face.columns.column import Face, lines, short
@@ -24,6 +24,7 @@ from autoresearch.face.pages.chart import CurveData, Query, chart_data, curve_da
 from autoresearch.face.pages.chart_picture import chart_picture
 from autoresearch.face.pages.groups import group_picture
 from autoresearch.face.pages.run import has_rewards
+from autoresearch.record.record import DAY_MS
 from autoresearch.text import one_line
 from autoresearch.words import LEADING_MARKS
 from autoresearch_daemon.pages.node import Asking
@@ -92,6 +93,23 @@ async def curves_page(asking: Asking) -> web.Response:
         rewards, unit = rewards or has_rewards(run, task), answer.budget_unit
     data = curve_data(curves, rewards=rewards, unit=unit) or CurveData(curves=[])
     return web.Response(body=msgspec.json.encode(data), content_type="application/json")
+
+
+# Of how much time the timeline is, by its name in the address; empty: of all.
+SPANS = {"": 0, "day": DAY_MS, "week": 7 * DAY_MS}
+
+
+class Span(OfTask, frozen=True, kw_only=True):
+    """Of which task and how much time."""
+
+    span: Literal["", "day", "week"] = ""
+
+
+async def timeline_page(asking: Asking) -> web.Response:
+    """Who worked on the task when."""
+    query = asking.parameters(Span)
+    answer = await asking.ask(questions.timeline, TimelineOf(task=query.task, last_ms=SPANS[query.span]))
+    return await asking.render_part("timeline.html", "progress", answer=answer, span=query.span, spans=list(SPANS))
 
 
 async def card_page(asking: Asking) -> web.Response:

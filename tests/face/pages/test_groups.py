@@ -143,9 +143,7 @@ async def test_two_settings_are_a_table_with_the_best_pair_or_a_sentence(world, 
             value = 1 + 0.1 * (number % 3) + (optimizer == "sgd")
             parent = world.publish(value, f"{number}", genome=genome, parent=parent)
         told = await page(path)
-        assert (
-            "The best median of val_bpb is 1.0000 , in 4 runs with LR 0.1, OPT adam; the worst is" in told.text
-        )
+        assert "The best median of val_bpb is 1.0000 , in 4 runs with LR 0.1, OPT adam; the worst is" in told.text
         assert "LR=0.1,OPT=adam" in " ".join(re.sub("%3D", "=", link) for link in told.links)
         effects = await page("/effects?setting=LR&second=OPT")
         assert any("second=OPT" in link for link in effects.links)

@@ -39,6 +39,7 @@ PAGES = {
     "participant": "/participants/{ann}",
     "groups": "/?group=DEPTH",
     "contour": "/parts/contour?setting=LR&second=DEPTH",
+    "timeline": "/parts/timeline",
     "find": "/find?q=conf",
     "peers": "/peers",
     "tasks": "/tasks",
