@@ -157,6 +157,14 @@ def progress(desk: Desk, request: requests.ProgressOf) -> answers.ProgressAnswer
     return progress_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me)
 
 
+@operation("GET /v1/groups")
+def groups(desk: Desk, request: requests.GroupsOf) -> answers.GroupsAnswer:
+    """The runs of a task that a filter finds in groups by one setting or two: how many, the best, median and spread."""
+    from autoresearch.ask.runs.groups import groups_answer
+
+    return groups_answer(desk.log, desk.task(request.task), request, me=desk.me)
+
+
 @operation("GET /v1/columns")
 def columns(desk: Desk, request: requests.ColumnsOf) -> answers.ColumnsAnswer:
     """The runs of a task as columns, the newest 200,000: ids, marks, values, parents, and the settings asked for."""
@@ -251,6 +259,14 @@ def since(desk: Desk, request: requests.SinceOf) -> answers.SinceAnswer:
     task = desk.task(request.task)
     answer = since_answer(desk.log, task, since_ms=request.since_ms, to_ms=request.to_ms, now_ms=now_ms, me=desk.me)
     return msgspec.structs.replace(answer, gains=gains(desk.log, desk.blobs, task, answer, me=desk.me))
+
+
+@operation("GET /v1/timeline")
+def timeline(desk: Desk, request: requests.TimelineOf) -> answers.TimelineAnswer:
+    """How many runs each device ended on a task in equal parts of time, how many failed, and what it verified."""
+    from autoresearch.ask.runs.since import timeline_answer
+
+    return timeline_answer(desk.log, desk.task(request.task), last_ms=request.last_ms)
 
 
 @operation("GET /v1/claims")

@@ -113,6 +113,14 @@ class SinceOf(OfTask, frozen=True, kw_only=True):
     to_ms: Annotated[int, Meta(ge=0, le=2**53, description="Unix milliseconds; 0: now")] = 0
 
 
+class TimelineOf(OfTask, frozen=True, kw_only=True):
+    """Of how much time up to the last run."""
+
+    last_ms: Annotated[
+        int, Meta(ge=0, le=2**53, description="milliseconds up to the last run; 0: from the first on")
+    ] = 0
+
+
 class PathOf(OneRecord, frozen=True, kw_only=True):
     """Of which run, how many of its steps are told, and whether their branches are too."""
 
@@ -246,13 +254,25 @@ class ProgressOf(Filtered, frozen=True, kw_only=True):
 SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\\x00-\x1f]*(?!\n)$')]
 
 
+class GroupsOf(Filtered, frozen=True, kw_only=True):
+    """Which runs, in groups by which setting, or by two."""
+
+    setting: Annotated[
+        list[Annotated[str, Meta(max_length=64)]],
+        Meta(min_length=1, max_length=2, description="a setting, such as LR or +muon; may be given twice"),
+    ]
+
+
 class ColumnsOf(OfTask, frozen=True, kw_only=True):
-    """Which settings of the runs of a task."""
+    """Which settings of the runs of a task, and of how many runs."""
 
     setting: Annotated[
         list[Annotated[SettingName, Meta(min_length=1)]],
         Meta(max_length=32, description="a setting, such as LR or +muon; may be given again"),
     ] = []
+    sample: Annotated[
+        int, Meta(ge=0, le=200_000, description="at most about so many runs by chance, and those that led; 0: all")
+    ] = 0
 
 
 class EventsSince(Parameters, frozen=True, kw_only=True):

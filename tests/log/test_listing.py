@@ -268,6 +268,15 @@ def test_a_filter_finds_what_looking_at_each_run_finds(
     assert {n for n, run in facts.items() if run.leads} == {n for n in target if (1, n) in led}
     some = [run.n for kinds in ("plain", "marked") for run in listing_.sample(requests, kinds, cut)]
     assert sorted(some) == sorted(n for n in target if int.from_bytes(name(n)[:4]) < 1 << 32 - cut)
+    frontier = {n for task, *_, n, _ in every["frontier"] if task == result.task}
+    plain = {"reported", "failed"} if falling else {mark for *_, mark, _, _, _, _, _, _ in every["listing"]}
+    in_sample = [
+        name(n)
+        for n, task, _, mark, *_ in every["listing"]
+        if task == result.task and (int.from_bytes(name(n)[:4]) < 1 << 32 - cut or n in frontier or mark not in plain)
+    ]
+    columns = listing_.columns(Filter(result.task, result.board), 14, zeros=cut, marked=falling)
+    assert sorted(columns.id) == sorted(in_sample)
     table.connection.close()
 
 
@@ -283,8 +292,30 @@ def test_places_are_those_of_counting(runs, steps, least: int) -> None:
         run_costs = sorted((row[2], name(row[0]), 10 + row[0]) for row in table.plain()["listing"] if row[1] == task)
         costs = list(accumulate(cost for _, _, cost in run_costs))
         assert places.total == len(run_costs)
-        assert places.of(run[:2] for run in run_costs) == [(at, cost) for at, cost in enumerate(costs, 1)]
+        numbered = [(run[:2], (at, cost)) for at, (run, cost) in enumerate(zip(run_costs, costs, strict=True), 1)]
+        for some in numbered, numbered[::2], numbered[::-1], numbered + numbered:
+            assert places.of(place for place, _ in some) == [sums for _, sums in some]
         for axis, sums in (("number", list(range(1, len(run_costs) + 1))), ("cost", costs)):
             first = next((run[:2] for run, sum_ in zip(run_costs, sums, strict=True) if sum_ >= least), None)
             assert places.at(axis, least) == first
+    table.connection.close()
+
+
+@settings(max_examples=40, deadline=None)
+@given(runs=RUNS, steps=STEPS, minutes=st.sampled_from([0, 1, 41, 3_001, 10_000]), hidden=st.sets(NUMBERS))
+def test_what_came_since_a_time_is_counted_alike_on_both_sides_of_it(runs, steps, minutes: int, hidden) -> None:
+    table = Table(runs)
+    for n, what in steps:
+        table.act(n, what)
+    settle_listing(table.connection)
+    table.connection.executemany("INSERT INTO hidden VALUES(?, ?)", [(n, n) for n in hidden])
+    table.connection.execute("INSERT INTO hidden_author VALUES(?, ?)", (b"1", b"1"))
+    for task in TASKS:
+        shown = Counter(
+            (b"%d" % (n % 3), mark)
+            for n, of, time, mark, *_ in table.plain()["listing"]
+            if of == task and time >= minutes * MINUTES_MS and n not in hidden and n % 3 != 1
+        )
+        counted = questions.Listing(Reader(table.connection)).since(task, minutes * MINUTES_MS)
+        assert {(author, mark): runs for author, mark, runs in counted} == shown
     table.connection.close()

@@ -19,7 +19,6 @@ from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import participant_of, participant_with_key
 from autoresearch.log.standing.participants import founder_seen, joined_ms, joins_of
 from autoresearch.log.standing.precedence import is_banned
-from autoresearch.log.standing.queries import statistics
 from autoresearch.log.standing.verification import voters_at
 from autoresearch.record.kinds import Admission
 from autoresearch.record.record import DAY_MS, Record
@@ -115,7 +114,7 @@ def nothing_to_verify(log: Log, device: bytes, now_ms: int) -> str:
 
 def works_alone(log: Log, task: bytes) -> bool:
     """Whether the network attests nobody and all runs of a task are of one device: nobody else is concerned."""
-    return not log.trust.names_anybody and statistics(log, task).authors == 1
+    return not log.trust.names_anybody and log.runs.count_authors(task) == 1
 
 
 def _way(log: Log) -> str:

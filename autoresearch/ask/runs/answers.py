@@ -141,12 +141,45 @@ class ProgressAnswer(answers.Judged, frozen=True, kw_only=True):
     total: int
 
 
+class GroupView(msgspec.Struct, kw_only=True):
+    """Runs with the same value of each setting that groups are made by, or with values in one range.
+
+    ``where`` is the condition that finds them, empty where none does. ``best`` is the best value, of ``best_run``,
+    ``low`` and ``high`` are the ends of the middle half of values; null from fewer than four. A value is what verifiers
+    measured, else what its author reported; those that were refuted are left out.
+    """
+
+    settings: list[str]
+    where: str = ""
+    runs: int
+    failed: int = 0
+    best: float | None = None
+    best_run: str = ""
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class GroupsAnswer(answers.Judged, frozen=True, kw_only=True):
+    """The runs of a task in groups by one ``setting`` or two; ``runs`` are all that the filter finds.
+
+    ``values`` are the names of the groups of each setting, in order.
+    """
+
+    schema: str = "autoresearch.groups/1"
+    task: TaskStatus
+    setting: list[str]
+    values: list[list[str]]
+    groups: list[GroupView]
+    runs: int
+
+
 class ColumnsAnswer(answers.Judged, frozen=True, kw_only=True):
     """The runs of a task as columns, in order of time: ids, marks, values, parents, and the settings asked for.
 
     ``value`` is what verifiers measured, else what its author reported; null where it failed or is compared with no
     other. ``parent`` is the parent's place in the columns, -1 where that is not here. A setting is null where a run has
-    none of that name. ``left_out`` runs are older than these.
+    none of that name. ``left_out`` runs are older than these; where they are ``sampled``, these were drawn by chance.
     """
 
     schema: str = "autoresearch.columns/1"
@@ -157,6 +190,7 @@ class ColumnsAnswer(answers.Judged, frozen=True, kw_only=True):
     parent: list[int]
     settings: dict[str, list[bool | int | float | str | None]] = {}
     left_out: int = 0
+    sampled: bool = False
 
 
 class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -405,3 +439,41 @@ class SinceAnswer(answers.Judged, frozen=True, kw_only=True):
     held: int = 0
     not_held: int = 0
     sentence: str = ""
+
+
+class TimelinePart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device did in a part of time, from 0: runs that ended, those of them that failed, verifications."""
+
+    part: int
+    runs: int = 0
+    failed: int = 0
+    verifications: int = 0
+
+
+class TimelineRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a device did, in all and by parts of time; a part in which it did nothing is left out.
+
+    ``device`` is its key.
+    """
+
+    participant: answers.ParticipantView
+    device: str
+    runs: int
+    failed: int
+    verifications: int
+    parts: list[TimelinePart]
+
+
+class TimelineAnswer(answers.Judged, frozen=True, kw_only=True):
+    """Who worked on a task when, by the times that authors state: parts of ``part_ms`` each from ``since_ms`` on.
+
+    The devices with the most runs and verifications; ``left_out`` others did something too.
+    """
+
+    schema: str = "autoresearch.timeline/1"
+    task: TaskStatus
+    since_ms: int
+    to_ms: int
+    part_ms: int
+    rows: list[TimelineRow]
+    left_out: int = 0

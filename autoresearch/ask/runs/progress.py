@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
+from operator import attrgetter
 from typing import Literal
 
 import msgspec
@@ -80,18 +81,28 @@ COLUMNS_MOST = 200_000
 @in_snapshot
 def columns_answer(log: Log, task: FoundTask, request: ColumnsOf, *, me: bytes | None = None) -> ColumnsAnswer:
     """The runs of a task as columns, with some of their settings."""
-    every = Filter(task.digest, board_hardware(log, task.digest) or "")
-    runs = log.listing.columns(every, COLUMNS_MOST)
-    led, place = {leader.n for leader in log.listing.leaders(every, 0)}, {run: at for at, run in enumerate(runs.id)}
-    marks = zip(runs.n, runs.mark, strict=True)
+    every = Filter(task.digest, board_hardware(log, task.digest) or "", hidden=not log.hidden)
+    counts = log.listing.counts(every).marks
+    # Those that others measured are all there, unless they are as many themselves.
+    marked = sum(runs for mark, runs in counts.items() if mark not in PLAIN_MARKS)
+    drawn = sum(counts.values()) - (marked if marked < request.sample else 0)
+    zeros = max(0, math.ceil(math.log2(max(drawn, 1) / request.sample))) if request.sample else 0
+    runs = log.listing.columns(every, COLUMNS_MOST, zeros=zeros, marked=marked < request.sample)
+    place: dict[bytes | None, int] = {run: at for at, run in enumerate(runs.id)}
+    marks = list(runs.mark)
+    for leader in log.listing.leaders(every, 0):
+        at = place.get(leader.id)
+        if at is not None and marks[at] == RunMark.REPORTED:
+            marks[at] = RunMark.LEADING.value
     return ColumnsAnswer(
         task=task_status(log, task, author=me),
         id=list(map(format_id, runs.id)),
-        mark=[RunMark.LEADING if mark == RunMark.REPORTED and n in led else mark for n, mark in marks],
+        mark=marks,
         value=list(runs.value),
-        parent=[place.get(above, -1) if above else -1 for above in runs.parent],
+        parent=list(map(place.get, runs.parent, repeat(-1))),
         settings=_settings_in(runs.genome, list(dict.fromkeys(request.setting))),
-        left_out=sum(log.listing.counts(every).marks.values()) - len(runs.id),
+        left_out=sum(counts.values()) - len(runs.id),
+        sampled=zeros > 0,
     )
 
 
@@ -100,15 +111,12 @@ def _settings_in(genomes: Sequence[bytes], names: Sequence[str]) -> dict[str, li
     if not names:
         return {}
     # A struct reads the fields that it has and skips the others.
-    places = [f"setting_{at}" for at in range(len(names))]
-    fields = [
-        (place, Scalar | None, False if name[0] == "+" else None) for place, name in zip(places, names, strict=True)
-    ]
-    kind = msgspec.defstruct("Settings", fields, rename=dict(zip(places, names, strict=True)))
-    read, nothing = msgspec.json.Decoder(kind).decode, (None,) * len(names)
-    rows = [msgspec.structs.astuple(read(genome)) if len(genome) > len("{}") else nothing for genome in genomes]
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return {name: list(column) for name, column in zip(names, columns, strict=True)}
+    fields = [(f"setting_{at}", Scalar | None, False if name[0] == "+" else None) for at, name in enumerate(names)]
+    renamed = {field: name for (field, _, _), name in zip(fields, names, strict=True)}
+    kind = msgspec.defstruct("Settings", fields, rename=renamed, gc=False)
+    read, nothing = msgspec.json.Decoder(kind).decode, kind(**dict.fromkeys(renamed))
+    rows = [read(genome) if len(genome) > len("{}") else nothing for genome in genomes]
+    return {name: list(map(attrgetter(field), rows)) for field, name in renamed.items()}
 
 
 def _share(visible: Filter, places: Places) -> float:

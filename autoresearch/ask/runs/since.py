@@ -1,17 +1,20 @@
-"""What happened on a task from a time on, in numbers and in one sentence."""
+"""What happened on a task from a time on, in numbers and in one sentence; who worked on it when."""
 
 from __future__ import annotations
+
+from collections import defaultdict
 
 import msgspec
 
 from autoresearch.ask.lookup import FoundTask
-from autoresearch.ask.runs.answers import RunRow, SinceAnswer
+from autoresearch.ask.runs.answers import RunRow, SinceAnswer, TimelineAnswer, TimelinePart, TimelineRow
+from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.rows import rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.rows import LeaderRow
 from autoresearch.log.standing.cache import in_snapshot, roster_of
-from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
+from autoresearch.log.standing.context import board_hardware, participant_of, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
 from autoresearch.log.standing.verdicts import decimals_of
 from autoresearch.log.tables.filters import Filter
@@ -33,7 +36,8 @@ def since_answer(
     """What happened on a task, by the times that authors state; ``since_ms`` 0 is a day ago, ``to_ms`` 0 is now."""
     since_ms = since_ms or now_ms - DAY_MS
     until_ms = to_ms or _FOR_EVER  # clocks of others may be ahead
-    roster, rows = roster_of(log), log.listing.between(task.digest, since_ms, until_ms)
+    roster = roster_of(log)
+    rows = log.listing.between(task.digest, since_ms, to_ms) if to_ms else log.listing.since(task.digest, since_ms)
     marks = {mark: sum(runs for _, which, runs in rows if which == mark) for mark in RunMark}
     settled = [
         cited.state for cited in _hypotheses(log, task, me).values() if since_ms <= cited.runs[0].time <= until_ms
@@ -65,6 +69,48 @@ def gains(log: Log, blobs: BlobStore, task: FoundTask, answer: SinceAnswer, *, m
     led, _ = _led(log, task, answer.to_ms)
     new = [leader.n for leader in led if leader.time >= answer.since_ms]
     return rows_of(log, blobs, task.digest, me=me).at(new[-_GAINS:])
+
+
+# A time is cut into so many parts; so many devices are told.
+PARTS, DEVICES_MOST = 96, 24
+
+
+@in_snapshot
+def timeline_answer(log: Log, task: FoundTask, *, last_ms: int = 0) -> TimelineAnswer:
+    """Who worked on a task when; ``last_ms``: only so much time up to its last run."""
+    first, last = log.listing.times(task.digest) or (0, 0)
+    since_ms = max(first, last - last_ms + 1) if last_ms else first
+    part_ms = (last - since_ms) // PARTS + 1
+    parts = defaultdict[bytes, dict[int, list[int]]](dict)
+    for device, part, *counts in log.listing.activity(task.digest, since_ms, part_ms):
+        # What was verified after the last run belongs to the last part.
+        at = min(part, PARTS - 1)
+        parts[device][at] = [sum(both) for both in zip(parts[device].get(at, (0, 0, 0)), counts, strict=True)]
+    sums = {
+        device: [sum(column) for column in zip(*by_part.values(), strict=True)] for device, by_part in parts.items()
+    }
+    most = sorted(parts, key=lambda device: (-sums[device][0] - sums[device][2], device))
+    return TimelineAnswer(
+        task=task_status(log, task),
+        since_ms=since_ms,
+        to_ms=last,
+        part_ms=part_ms,
+        rows=[
+            TimelineRow(
+                participant=participant_of(log, device, last),
+                device=device.hex(),
+                runs=sums[device][0],
+                failed=sums[device][1],
+                verifications=sums[device][2],
+                parts=[
+                    TimelinePart(part=at, runs=runs, failed=failed, verifications=verifications)
+                    for at, (runs, failed, verifications) in sorted(parts[device].items())
+                ],
+            )
+            for device in most[:DEVICES_MOST]
+        ],
+        left_out=len(most[DEVICES_MOST:]),
+    )
 
 
 def _hypotheses(log: Log, task: FoundTask, me: bytes | None) -> dict[bytes, Citations]:

@@ -9,7 +9,7 @@ from functools import partial
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.participants import AwaitedView, VerifiedView
 from autoresearch.ask.records import Measured, RecordView
-from autoresearch.ask.runs.answers import BoardLine, EffectView, RunRow, SizeView
+from autoresearch.ask.runs.answers import BoardLine, EffectView, GroupsAnswer, GroupView, RunRow, SizeView
 from autoresearch.face.columns.column import (
     CHANGE,
     COMPUTE_MS,
@@ -374,6 +374,32 @@ TASK_COLUMNS: Columns[TaskStatus] = (
     ),
     Column("failed", lambda task: task.failed, COUNT, faces=PEOPLE, late=1, optional=3),
 )
+
+
+def group_columns(answer: GroupsAnswer) -> Columns[GroupView]:
+    """Groups of runs by settings: how many, how many failed, the best value, the median and the middle half."""
+    best = answer.task.best
+    written = partial(value, decimals=best.decimals if best else None)
+
+    def setting(at: int, name: str) -> Column[GroupView]:
+        return Column(f"setting {at + 1}" if at else "setting", lambda row: row.settings[at], heading=name)
+
+    return (
+        *(setting(at, name) for at, name in enumerate(answer.setting)),
+        Column("runs", lambda row: row.runs, COUNT),
+        Column("failed", lambda row: row.failed, COUNT),
+        Column("best", lambda row: row.best, VALUE, display=lambda row, _: written(row.best)),
+        Column("median", lambda row: row.median, VALUE, display=lambda row, _: written(row.median)),
+        Column(
+            "low",
+            lambda row: figure(row.low),
+            display=lambda row, _: "" if row.low is None else f"{written(row.low)} .. {written(row.high)}",
+            heading="middle half",
+        ),
+        Column("high", lambda row: row.high, VALUE, faces=PROGRAMS),
+        Column("best run", lambda row: row.best_run, RUN, late=1),
+        Column("where", lambda row: row.where, faces=PROGRAMS),
+    )
 
 
 def effect_columns(metric: str) -> Columns[EffectView]:

@@ -11,10 +11,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer, SinceAnswer
+from autoresearch.ask.runs.answers import (
+    BestAnswer,
+    GroupsAnswer,
+    ProgressAnswer,
+    RunnerView,
+    RunRow,
+    RunsAnswer,
+    SinceAnswer,
+)
 from autoresearch.face.columns.people import improvement, verifications
 from autoresearch.face.columns.runs import size_line
 from autoresearch.face.pages.chart import Query, Scale, axis_over, chart_data
+from autoresearch.face.pages.groups import group_picture
 from autoresearch.judging.places import Interval, places
 from autoresearch.log.standing.answers import CreditView, Leading, ProgramView, RunView, leading, numbers_of
 from autoresearch.text import one_line, sign_of
@@ -198,6 +207,7 @@ class ProgressContent:
     runners: Sequence[RunnerView] = ()
     settings: Sequence[str] = ()
     since: SinceAnswer | None = None
+    groups: GroupsAnswer | None = None
     progress: ProgressAnswer | None = None
 
     def values(self) -> dict[str, object]:
@@ -214,12 +224,13 @@ class ProgressContent:
             "compute_ms": max((run.cost_ms for run in self.newest), default=0),
             "last_step_ms": max((row.time_ms for row in leading if row), default=0),
             "runners": self.runners,
-            "devices": _plain({device for runner in self.runners for device in runner.devices}),
-            "settings": _plain(self.settings),
+            "devices": plain({device for runner in self.runners for device in runner.devices}),
+            "settings": plain(self.settings),
             "since": self.since,
+            "groups": group_picture(self.groups) if self.groups else None,
         }
 
 
-def _plain(names: Iterable[str]) -> list[str]:
+def plain(names: Iterable[str]) -> list[str]:
     """Names to choose from: a filter takes them as they are, so those that cannot be shown as they are are left out."""
     return sorted(name for name in names if name and one_line(name) == name)

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from autoresearch.ask.requests import MAXIMUM_ROWS, WHERE_CHARACTERS, Axis, ProgressOf, RunsOf
+from autoresearch.ask.requests import MAXIMUM_ROWS, WHERE_CHARACTERS, Axis, GroupsOf, ProgressOf, RunsOf
 from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark, RunRow
 from autoresearch.face.columns.column import Columns, Face
 from autoresearch.face.columns.runs import RUN_COLUMNS, USUAL_COLUMNS, chosen_columns
@@ -196,7 +196,7 @@ SORTS = ("number", "time", "value", "change", "cost")
 LARGEST = 2**53
 LAST_PAGE = 2**31
 # As long as the operations take.
-LONGEST = {"task": 128, "by": 64, "has": 64, "q": 200, "hardware": 128, "where": WHERE_CHARACTERS}
+LONGEST = {"task": 128, "by": 64, "has": 64, "q": 200, "hardware": 128, "where": WHERE_CHARACTERS, "group": 64}
 CHOICES = {
     "x": AXES,
     "y": UPS,
@@ -218,7 +218,8 @@ FILTERS = ("state", "by", "has", "q", "hardware", "where")
 class Query:
     """What the progress page shows.
 
-    ``state`` are marks; empty: all. ``x`` and ``y`` are the axes, ``y`` empty the one that tells the values apart;
+    ``state`` are marks; empty: all. ``group`` is the setting that runs are grouped by. ``x`` and ``y`` are the axes,
+    ``y`` empty the one that tells the values apart;
     ``since`` and ``to`` bound ``x`` in its unit (zoom).
     ``chart`` is empty, ``small`` or ``large``. ``cols`` are columns of the table; empty: the usual. ``until`` keeps new
     runs off the pages after the first.
@@ -231,6 +232,7 @@ class Query:
     q: str = ""
     hardware: str = ""
     where: str = ""
+    group: str = ""
     sort: str = "-time"
     page: int = 1
     size: int = 50
@@ -314,6 +316,14 @@ class Query:
         return RunsOf(
             **self._filter(), **self._axis(), sort=self.sort, page=self.page, size=self.size, until=self.until
         )
+
+    def groups(self) -> GroupsOf:
+        """The same in groups."""
+        return GroupsOf(**self._filter(), **self._axis(), setting=[self.group])
+
+    def in_group(self, where: str) -> Query:
+        """The runs of a group, which a condition finds."""
+        return self.with_(where=",".join(filter(None, (self.where, where))), group="")
 
     def newest(self) -> RunsOf:
         """The last run of the task alone: its ``cost_ms`` is the processor time of all."""

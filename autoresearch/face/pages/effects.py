@@ -16,6 +16,7 @@ import msgspec
 from autoresearch.ask.runs.answers import ColumnsAnswer, EffectsAnswer, EffectView
 from autoresearch.face.columns.column import FIGURES, Column
 from autoresearch.face.columns.runs import effect_columns
+from autoresearch.face.pages.boards import plain
 from autoresearch.face.pages.chart import AxisTick, Scale
 from autoresearch.judging.places import BoardPlace, Interval, places
 from autoresearch.record.encoding import COMMON, SHORT
@@ -26,6 +27,8 @@ from autoresearch.words import RunMark
 REACH = 3.0
 # So many settings stand beside each other in the picture of all.
 MOST_AXES = 10
+# Of more runs the pictures have a sample.
+SAMPLE = 30_000
 TEXT_CHARACTERS = 40
 
 
@@ -84,8 +87,14 @@ def _size(effect: EffectView) -> Interval:
     return Interval(low if effect.low * effect.high > 0 else 0.0, high)
 
 
-def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> dict[str, object]:
-    """What the template takes. ``chosen`` is the setting that is shown against the value; empty: the first."""
+def effects_content(
+    answer: EffectsAnswer, *, maximize: bool, chosen: str, second: str = "", others: Sequence[str] = ()
+) -> dict[str, object]:
+    """What the template takes. ``chosen`` is the setting that is shown against the value; empty: the first.
+
+    ``second`` is the one that it is shown with; empty: the most important other one. ``others`` are settings whose
+    values may be words.
+    """
     ranked = ranking(answer.effects, maximize=maximize)
     names = [row.effect.name for row in ranked.rows]
     setting = chosen or (names[0] if names else "")
@@ -95,10 +104,12 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
         "ranking": ranked,
         "lines": lines,
         "columns": (rank, *effect_columns(answer.metric)),
-        "names": list(dict.fromkeys([*names, *([setting] if setting else [])])),
+        "names": list(dict.fromkeys([*names, *plain(others), *([setting] if setting else [])])),
         "chosen": setting,
+        "second": second or next((name for name in names if name != setting), ""),
         "axes": list(dict.fromkeys([*names[:MOST_AXES], setting])),
         "metric": answer.metric,
+        "sample": SAMPLE,
     }
 
 
@@ -122,6 +133,7 @@ class ColumnsHead(msgspec.Struct, frozen=True, kw_only=True):
     best: str
     decimals: int | None
     left_out: int
+    sampled: bool
 
 
 _ALIGNED = 4
@@ -150,6 +162,7 @@ def packed(answer: ColumnsAnswer) -> bytes:
             best=task.best.id[len(COMMON) :][:SHORT] if task.best else "",
             decimals=task.best.decimals if task.best else None,
             left_out=answer.left_out,
+            sampled=answer.sampled,
         )
     )
     head += b" " * (-len(head) % _ALIGNED)
@@ -161,7 +174,7 @@ def packed(answer: ColumnsAnswer) -> bytes:
             _floats(answer.value),
             array("i", answer.parent).tobytes(),
             *(numbers for numbers, _ in columns.values()),
-            bytes(number[mark] for mark in answer.mark),
+            bytes(map(number.__getitem__, answer.mark)),
             "".join(run[len(COMMON) :][:SHORT] for run in answer.id).encode(),
         ]
     )

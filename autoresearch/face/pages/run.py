@@ -22,7 +22,7 @@ from autoresearch.face.pages.chart import CurveData, axis_over, curve_data, curv
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
 from autoresearch.log.standing.answers import CreditAnswer, ProgramView, RunFields, leading
 from autoresearch.run.sandbox.capture import bytes_left_out
-from autoresearch.text import MAXIMIZE, one_line, sanitised, value
+from autoresearch.text import MAXIMIZE, brief, one_line, sanitised, value
 from autoresearch.words import BoardSection, RunState
 
 TAIL_LINES = 200
@@ -217,6 +217,8 @@ def run_content(
         "effects": {effect.name: effect for effect in effects.effects} if effects else None,
         "program": changed_program(diff.diff) if diff else None,
         "curve": _curve(answer, parent.run.run if parent and parent.run else None, task),
+        "metrics": _metrics([run, *([parent.run.run] if parent and parent.run else [])]),
+        "parent_metrics": bool(parent and parent.run and parent.run.run.metrics),
         "closed": closed(task.baseline, leading(view.standing).value, task.floor) if task else None,
     }
 
@@ -227,6 +229,14 @@ def _curve(answer: ShowAnswer, parent: RunFields | None, task: TaskStatus | None
     curves = [curve_of(parent, "text-3", label="its parent")] if parent and len(run.curve) > 1 else []
     own = curve_of(run, "blue", label="this run")
     return curve_data([*curves, own], rewards=has_rewards(run, task), unit=answer.budget_unit)
+
+
+def _metrics(runs: Sequence[RunFields]) -> list[tuple[str, list[str]]]:
+    """The other numbers that programs stated, beside each other by name; a dash where a run states none."""
+    names = sorted({name for run in runs for name in run.metrics})
+    return [
+        (name, [brief(run.metrics[name], 6) if name in run.metrics else value(None) for run in runs]) for name in names
+    ]
 
 
 def has_rewards(run: RunFields, task: TaskStatus | None) -> bool:
@@ -286,6 +296,7 @@ def comparison_content(compared: Sequence[Compared], task: TaskStatus | None, *,
         "looks": LOOKS,
         "bars": bars,
         "ticks": axis.ticks(),
+        "metrics": _metrics([entry.run for entry in compared]),
         "settings": [
             (name, [_setting(change, name, changes) for change in changes])
             for name in dict.fromkeys(name for change in changes for name in change)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from autoresearch.log.connection import PAGE, VISIBLE, Reader
 from autoresearch.log.rows import LeaderRow
@@ -39,6 +39,7 @@ FROM {} LEFT JOIN standing AS s ON s.n = r.n WHERE {}
 """
 # The runs that may stand for all: of those the first zeros of the id are no choice of anybody's. Fewer have no index.
 _ZEROS_LEAST = 4
+_MARKED = " OR l.mark NOT IN ('reported', 'failed')"
 
 
 class OwnDevice(NamedTuple):
@@ -137,7 +138,6 @@ class RunCounts(NamedTuple):
 class Columns(NamedTuple):
     """Runs as columns: ``value`` where that is compared, ``genome`` the settings as JSON."""
 
-    n: Sequence[int]
     id: Sequence[bytes]
     parent: Sequence[bytes | None]
     mark: Sequence[str]
@@ -293,6 +293,57 @@ class Listing:
         """  # noqa: S608
         return self._reader.read(text, (task, since_ms, to_ms))
 
+    def by_settings(self, selection: Filter, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """The runs that a filter finds: number, mark, value where that is compared, then the values of settings."""
+        tables, query = self._tables(selection)
+        settings = "".join(f", {_setting(name)}" for name in names)
+        text = f"""
+        SELECT l.n, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL){settings}
+        FROM {tables} LEFT JOIN standing AS s ON s.n = r.n WHERE {query.text}
+        """  # noqa: S608
+        values = (selection.board, *map(_place_of, names), *query.values)
+        return self._reader.read(text, values)
+
+    def ids(self, runs: Collection[int]) -> dict[int, bytes]:
+        """The ids of runs by their numbers."""
+        return dict(self._reader.among("SELECT n, id FROM run WHERE n IN ({})", runs))
+
+    def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
+        """How many runs of each device and mark a task has from a time on: those on the smaller side of it are read."""
+        places = self.places(task)
+        if 2 * places.of([(time_ms, b"")])[0].number > places.total:
+            text = f"""
+            SELECT r.author, l.mark, count(*) FROM {_BY_TIME}
+            WHERE r.task = ? AND r.time >= ? AND {_VISIBLE} GROUP BY 1, 2
+            """  # noqa: S608
+            return self._reader.read(text, (task, time_ms))
+        text = f"""
+        SELECT author, mark, sum(runs) FROM (
+            SELECT author, mark, runs FROM tally WHERE task = ?1
+            UNION ALL SELECT r.author, l.mark, -1 FROM {_BY_TIME} WHERE r.task = ?1 AND r.time < ?2
+            UNION ALL SELECT r.author, l.mark, -1 FROM (SELECT DISTINCT n FROM hidden) AS h
+            CROSS JOIN run AS r ON r.n = h.n CROSS JOIN listing AS l ON l.n = r.n WHERE r.task = ?1 AND r.time >= ?2
+        ) WHERE author NOT IN (SELECT author FROM hidden_author) GROUP BY 1, 2 HAVING sum(runs) > 0
+        """  # noqa: S608
+        return self._reader.read(text, (task, time_ms))
+
+    def times(self, task: bytes) -> tuple[int, int] | None:
+        """The times of the first and the last run of a task; None without any."""
+        text = "SELECT (SELECT {} FROM run INDEXED BY run_task_time WHERE task = ?1)"
+        [(first,)], [(last,)] = (self._reader.read(text.format(end), (task,)) for end in ("min(time)", "max(time)"))
+        return None if first is None else (first, last)
+
+    def activity(self, task: bytes, since_ms: int, part_ms: int) -> list[tuple[bytes, int, int, int, int]]:
+        """By device and part of time from a time on: runs, those of them that failed, verifications of runs."""
+        text = f"""
+        SELECT r.author, (r.time - ?2) / ?3, count(*), sum(r.status <> 'ok'), 0 FROM run AS r INDEXED BY run_task_time
+        WHERE r.task = ?1 AND r.time >= ?2 AND {_VISIBLE} GROUP BY 1, 2
+        UNION ALL SELECT v.author, (v.time - ?2) / ?3, 0, 0, count(*) FROM verification AS v
+        CROSS JOIN record ON record.id = v.run CROSS JOIN run AS r ON r.n = record.n
+        WHERE v.time >= ?2 AND r.task = ?1 AND {VISIBLE.format("v")} GROUP BY 1, 2
+        """  # noqa: S608
+        return self._reader.read(text, (task, since_ms, part_ms))
+
     def places(self, task: bytes) -> Places:
         """The places of a task's runs, for one question."""
         return Places(self._reader, task)
@@ -333,8 +384,10 @@ class Listing:
 
     def same_program(self, task: bytes, n: int, limit: int) -> list[int]:
         """The newest other runs of the program of a run, the oldest first."""
+        # By default SQLite would walk through all runs of the task in order of time.
         text = f"""
-        SELECT n FROM run AS r WHERE task = ?1 AND n <> ?2 AND seedless = (SELECT seedless FROM run WHERE n = ?2)
+        SELECT n FROM run AS r INDEXED BY run_seedless
+        WHERE task = ?1 AND n <> ?2 AND seedless = (SELECT seedless FROM run WHERE n = ?2)
         AND {_VISIBLE} ORDER BY time DESC, id DESC LIMIT ?3
         """  # noqa: S608
         return [run for (run,) in reversed(self._reader.read(text, (task, n, limit)))]
@@ -370,14 +423,24 @@ class Listing:
         """The devices with runs on a task, each with the kinds of hardware that it ran on."""
         return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))
 
-    def columns(self, selection: Filter, most: int) -> Columns:
-        """The newest runs of a task in order of time."""
+    def columns(self, selection: Filter, most: int, *, zeros: int = 0, marked: bool = False) -> Columns:
+        """The newest runs of a task in order of time: those whose id begins with so many zero bits, and those that led.
+
+        ``marked``: those that others measured too.
+        """
+        query = _Query()
+        query.add("r.task = ?", selection.task)
+        if zeros:
+            some = "l.zeros >= ? OR l.n IN (SELECT n FROM frontier WHERE task = ?)"
+            query.add(f"({some}{_MARKED if marked else ''})", zeros, selection.task)
+        if not selection.hidden:
+            query.add(_VISIBLE)
         text = f"""
-        SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
+        SELECT r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
         FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
-        WHERE r.task = ? AND {_VISIBLE} ORDER BY r.time DESC, r.id DESC LIMIT ?
+        WHERE {query.text} ORDER BY r.time DESC, r.id DESC LIMIT ?
         """  # noqa: S608
-        rows = self._reader.read(text, (selection.board, selection.task, most))
+        rows = self._reader.read(text, (selection.board, *query.values, most))
         return Columns._make(zip(*reversed(rows), strict=True) if rows else [()] * len(Columns._fields))
 
 

@@ -18,9 +18,9 @@ Place = tuple[int, bytes]
 SLOT_BITS = (21, 27)
 _FINE, _COARSE = SLOT_BITS
 _SLOTS = "SELECT slot, runs, cpu_ms FROM slot WHERE task = ? AND level = ? AND slot >= ? AND slot < ? ORDER BY slot"
-_REST = """
+_BETWEEN = """
 SELECT count(*), coalesce(sum(cpu_ms), 0) FROM run INDEXED BY run_task_time
-WHERE task = ? AND time >= ? AND time <= ? AND (time, id) <= (?, ?)
+WHERE task = ? AND time >= ? AND time <= ? AND (time, id) > (?, ?) AND (time, id) <= (?, ?)
 """
 _IN_SLOT = """
 SELECT time, id, cpu_ms FROM run INDEXED BY run_task_time WHERE task = ? AND time >= ? AND time < ? ORDER BY time, id
@@ -61,14 +61,22 @@ class Places:
         return self._coarse.before[-1].number
 
     def of(self, runs: Iterable[Place]) -> list[Sums]:
-        """The sums up to runs, these included; of a place that no run has up to the run before it."""
-        return [self._of(*run) for run in runs]
+        """The sums up to runs, these included; of a place that no run has up to the run before it.
 
-    def _of(self, time_ms: int, run: bytes) -> Sums:
-        coarse, fine = self._coarse.up_to(time_ms >> _COARSE), self._in(time_ms >> _COARSE).up_to(time_ms >> _FINE)
-        start_ms = time_ms >> _FINE << _FINE
-        number, cost_ms = self._reader.read(_REST, (self._task, start_ms, time_ms, time_ms, run))[0]
-        return Sums(coarse.number + fine.number + number, coarse.cost_ms + fine.cost_ms + cost_ms)
+        Of runs in order of time each counts on from the one before: what lies between two is read once.
+        """
+        sums: list[Sums] = []
+        last, before = (0, b""), Sums(0, 0)
+        for place in runs:
+            slot = place[0] >> _FINE
+            if not (last[0] >> _FINE == slot and last <= place):
+                coarse, fine = self._coarse.up_to(place[0] >> _COARSE), self._in(place[0] >> _COARSE).up_to(slot)
+                last = slot << _FINE, b""
+                before = Sums(coarse.number + fine.number, coarse.cost_ms + fine.cost_ms)
+            runs_between, cost_ms = self._reader.read(_BETWEEN, (self._task, last[0], place[0], *last, *place))[0]
+            last, before = place, Sums(before.number + runs_between, before.cost_ms + cost_ms)
+            sums.append(before)
+        return sums
 
     def at(self, axis: Literal["number", "cost"], least: int) -> Place | None:
         """The first run whose number, or the processor time up to it, is not smaller; None where there is none."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,7 +19,7 @@ from autoresearch.ask.show import record_view
 from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
-from autoresearch.face.columns.runs import RUN_COLUMNS
+from autoresearch.face.columns.runs import RUN_COLUMNS, group_columns
 from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
 from autoresearch.words import HELD
@@ -156,7 +156,7 @@ def _run_in_process(idea: Idea, display: Display) -> str:
     "run list",
     ("autoresearch run list", "the newest runs of the task worked on last"),
     ("autoresearch run list --state confirmed --sort value", "the confirmed ones, by value"),
-    ("autoresearch run list --has muon --find warm-up", "by what they change, by their words"),
+    ("autoresearch run list --has muon --group LR", "by what they change, in groups by a setting"),
     see="top, node records, show, task effects",
 )
 def runs(  # noqa: PLR0913 - one for each way to choose
@@ -171,25 +171,28 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     sort: Annotated[
         str, typer.Option("--sort", metavar="KEY", help="number, time, value, change, cost; -KEY: largest first.")
     ] = "-time",
+    group: Annotated[
+        list[str] | None, typer.Option("--group", metavar="NAME", help="Groups by this setting, or by two, not runs.")
+    ] = None,
     page: Annotated[int, typer.Option("--page", min=1, max=10**6, help="Which page.")] = 1,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=requests.MAXIMUM_ROWS, help="Runs a page.")] = 20,
     hidden: catalogue.Hidden = False,
 ) -> catalogue.Answered:
     """The runs of a task as a table: reported and verified value, gain against the parent, state, what was changed."""
-    request = requests.RunsOf(
-        task=task or None,
-        state=state,
-        by=by,
-        has=has,
-        q=find,
-        hardware=hardware,
-        where=where,
-        sort=sort,
-        page=page,
-        size=limit,
-        hidden=hidden,
-    )
-    answer = home.ask(questions.runs, request)
+    criteria: dict[str, Any] = {
+        "task": task or None,
+        "state": state,
+        "by": by,
+        "has": has,
+        "q": find,
+        "hardware": hardware,
+        "where": where,
+        "hidden": hidden,
+    }
+    if group:
+        yield from _groups(criteria, group)
+        return
+    answer = home.ask(questions.runs, requests.RunsOf(**criteria, sort=sort, page=page, size=limit))
     if page > answer.pages:
         raise UsageError(f"there is no page {page}", hint=f"the last one is --page {answer.pages}")
     yield answer
@@ -206,6 +209,22 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     if answer.pages > 1:
         say(f"page {answer.page} of {answer.pages}, {counted(answer.total, 'run')} (--page N)")
     say("→ autoresearch show ID, autoresearch diff ID")
+
+
+def _groups(criteria: dict[str, Any], group: list[str]) -> catalogue.Answered:
+    """The runs that are chosen in groups by one setting or two."""
+    if len(group) > 2:
+        raise UsageError("runs are grouped by one setting or two", hint="autoresearch run list --group LR --group OPT")
+    answer = home.ask(questions.groups, requests.GroupsOf(**criteria, setting=group))
+    yield answer
+    if not answer.groups:
+        say(f"no run on {answer.task.name} is like that" if answer.task.runs else f"no run on {answer.task.name} yet")
+        return
+    say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
+    with paged():
+        print_list(group_columns(answer), answer.groups, now_ms=home.now_ms())
+    if where := next((view.where for view in answer.groups if view.where), ""):
+        say(f"→ autoresearch run list --where {quote(where)} lists the runs of the first")
 
 
 @app.command(

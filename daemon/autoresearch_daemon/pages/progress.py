@@ -7,14 +7,14 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from aiohttp import web
 
 from autoresearch.ask import questions
-from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf
-from autoresearch.ask.runs.answers import RunRow
+from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf, TimelineOf
+from autoresearch.ask.runs.answers import GroupsAnswer, RunRow
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.face.columns.column import Face, lines, short
 from autoresearch.face.columns.runs import chosen_columns
@@ -22,7 +22,9 @@ from autoresearch.face.exports.tables import text_cell
 from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import CurveData, Query, chart_data, curve_data, curve_of
 from autoresearch.face.pages.chart_picture import chart_picture
+from autoresearch.face.pages.groups import group_picture
 from autoresearch.face.pages.run import has_rewards
+from autoresearch.record.record import DAY_MS
 from autoresearch.text import one_line
 from autoresearch.words import LEADING_MARKS
 from autoresearch_daemon.pages.node import Asking
@@ -42,9 +44,11 @@ async def progress_page(asking: Asking) -> web.Response:
         asking.headers["HX-Push-Url"] = query.address()
         try:
             answer = await asking.ask(questions.runs, query.runs())
+            groups = await _groups(asking, query)
         except UsageError as error:  # a condition that is none, perhaps half typed
             return await asking.render("progress_refused.html", "progress", query=query, error=error)
-        return await asking.render("progress_rows.html", "progress", query=query, answer=answer)
+        values = {"query": query, "answer": answer, "groups": group_picture(groups) if groups else None}
+        return await asking.render("progress_rows.html", "progress", **values)
     try:
         values = (await _content(asking, query)).values()
     except NotFound:
@@ -91,11 +95,32 @@ async def curves_page(asking: Asking) -> web.Response:
     return web.Response(body=msgspec.json.encode(data), content_type="application/json")
 
 
+# Of how much time the timeline is, by its name in the address; empty: of all.
+SPANS = {"": 0, "day": DAY_MS, "week": 7 * DAY_MS}
+
+
+class Span(OfTask, frozen=True, kw_only=True):
+    """Of which task and how much time."""
+
+    span: Literal["", "day", "week"] = ""
+
+
+async def timeline_page(asking: Asking) -> web.Response:
+    """Who worked on the task when."""
+    query = asking.parameters(Span)
+    answer = await asking.ask(questions.timeline, TimelineOf(task=query.task, last_ms=SPANS[query.span]))
+    return await asking.render_part("timeline.html", "progress", answer=answer, span=query.span, spans=list(SPANS))
+
+
 async def card_page(asking: Asking) -> web.Response:
     """What the chart shows of a run beside the mark."""
     run = OneRecord(id=asking.request.match_info["id"], task=asking.task)
     row = (await asking.ask(questions.run_context, run)).row
     return await asking.render("card.html", "progress", row=row)
+
+
+async def _groups(asking: Asking, query: Query) -> GroupsAnswer | None:
+    return await asking.ask(questions.groups, query.groups()) if query.group else None
 
 
 async def _content(asking: Asking, query: Query) -> ProgressContent:
@@ -112,6 +137,7 @@ async def _content(asking: Asking, query: Query) -> ProgressContent:
         best_row=(await asking.ask(questions.run_context, OneRecord(id=program.id))).row if program else None,
         runners=runners.runners,
         settings=runners.settings,
+        groups=await _groups(asking, query),
     )
 
 

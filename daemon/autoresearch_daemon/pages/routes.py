@@ -268,6 +268,8 @@ PAGES: dict[str, Page] = {
     "/parts/branches": branches_page,
     "/tree": effects.tree_page,
     "/effects": effects.effects_page,
+    "/parts/timeline": progress.timeline_page,
+    "/parts/contour": effects.contour_page,
     "/columns.bin": effects.columns_page,
     "/verifications": node.verifications_page,
     "/participants": node.participants_page,

@@ -93,6 +93,43 @@ async def test_the_page_has_the_settings_and_its_data_each_run_with_its_parent_a
     assert (parents[baseline], parents[run["first"]]) == (-1, baseline)
 
 
+async def test_the_data_of_the_pictures_are_sent_again_only_after_the_log_has_changed(tmp_path):
+    with empty_world(tmp_path) as world:
+        world.publish(1.5, "first")
+        async with site_of(world.node, tmp_path) as site, aiohttp.ClientSession() as session:
+
+            async def status(tag="", setting="DEPTH"):
+                request = session.get(f"{site}/columns.bin?setting={setting}", headers={"If-None-Match": tag})
+                async with request as response:
+                    await response.read()
+                    return response.status, response.headers["ETag"]
+
+            code, tag = await status()
+            assert code == 200
+            assert await status(tag) == (304, tag)
+            assert (await status(tag, setting="LR"))[0] == 200
+            world.publish(1.4, "second")
+            code, newer = await status(tag)
+            assert (code, newer == tag) == (200, False)
+
+
+async def test_of_many_runs_a_sample_is_drawn_and_those_that_led_are_in_it(told_world, tmp_path):
+    async with site_of(told_world.node, tmp_path) as site, aiohttp.ClientSession() as session:
+
+        async def columns(query):
+            async with session.get(f"{site}/columns.bin?setting=DEPTH&{query}") as response:
+                head, _, _, _, marks, ids = unpacked(await response.read())
+                return head, dict(zip(ids, marks, strict=True))
+
+        every, all_runs = await columns("sample=0")
+        assert (every["sampled"], every["left_out"]) == (False, 0)
+        few, drawn = await columns("sample=1")
+        assert few["sampled"]
+        assert few["left_out"] == len(all_runs) - len(drawn) > 0
+        assert drawn.items() <= all_runs.items()
+        assert {run for run, mark in all_runs.items() if mark == "leading"} <= drawn.keys()
+
+
 async def test_where_nothing_was_changed_the_page_says_so(tmp_path):
     with empty_world(tmp_path) as world:
         async with (

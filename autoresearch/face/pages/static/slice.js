@@ -119,7 +119,7 @@ function show(data) {
   const beyond = outside(valued.map(run => data.value[run]), up.range);
   const best = line.reduce((a, b) => (data.maximize ? b[1] > a[1] : b[1] < a[1]) ? b : a, line[0]);
   const rest = known.length < data.runs ? ` ${grouped(data.runs - known.length)} others state none.` : "";
-  told.textContent = `${grouped(known.length)} runs state ${setting.name}${failed.length ? `; ${grouped(failed.length)} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1], data.decimals)}, at ${setting.texts[best[0]] ?? brief(best[0])}.` : ""}${rest}${data.left_out ? ` ${grouped(data.left_out)} older runs are left out.` : ""}${beyond && ` Marks at the edge: ${beyond}.`}`;
+  told.textContent = `${grouped(known.length)} runs state ${setting.name}${failed.length ? `; ${grouped(failed.length)} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1], data.decimals)}, at ${setting.texts[best[0]] ?? brief(best[0])}.` : ""}${rest}${data.left_out ? ` ${grouped(data.left_out)} ${data.sampled ? "runs are left out: these are a sample by chance, and those that led or were measured by others" : "older runs are left out"}.` : ""}${beyond && ` Marks at the edge: ${beyond}.`}`;
   showKey(data, all);
   new ResizeObserver(() => { if (chart?.width !== box.clientWidth || chart?.height !== box.clientHeight) rebuild(); }).observe(box);
   dark.addEventListener("change", rebuild);
