@@ -26,6 +26,7 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import ComponentOffer
 from autoresearch.project.model import AGENT, MOST_BYTES, Component, check_name, lone_name
+from autoresearch.project.modules import INIT, dotted
 from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
 
@@ -276,17 +277,22 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Co
     """A file of the person's own, or a folder with one; it stays where it is."""
     path = typed if typed.is_absolute() else Path(os.path.abspath(typed.expanduser()))  # noqa: PTH100 - keeps links
     module, _, short = class_name.rpartition(":")
-    inside = path / f"{module.replace('.', '/')}.py" if module else None
-    file = (inside or _lone_file(path, kind)) if path.is_dir() else path
+    files = [path / f"{module.replace('.', '/')}{each}" for each in (".py", f"/{INIT}")] if module else []
+    file = path
+    if path.is_dir():
+        file = next(filter(Path.is_file, files), files[0]) if files else _lone_file(path, kind)
     if not file.is_file():
         raise NotFound(f"there is no file {file}", hint="give the Python file of the component")
     if not short:
         short = _lone_class(file, kind)
-    place = os.path.relpath(file.parent, folder)
+    root = path if path.is_dir() else file.parent
+    while root not in (folder, root.parent) and (root / INIT).is_file():  # its package's name is part of its own
+        root = root.parent
+    place = os.path.relpath(root, folder)
     return ComponentOffer(
         type=kind,
         name=check_name(name or lone_name(short)),
-        class_name=f"{file.stem}:{short}",
+        class_name=f"{dotted(root, file) or file.stem}:{short}",
         path="" if place == "." else place,
         description="",
         pins={},
