@@ -43,9 +43,12 @@ def _has(place: Path) -> bool:
     return any(place.with_name(name).is_file() for name in names) or any(place.rglob("*.py"))
 
 
-def imported_files(root: Path, file: Path, tree: ast.Module) -> list[Path]:
-    """The component's own files that the code of one of them imports, with the packages that they are in."""
-    files: dict[Path, None] = {}
+def imported_files(root: Path, file: Path, tree: ast.Module) -> dict[Path, bool]:
+    """The component's own files that the code of one of them imports, with the packages that they are in.
+
+    Each with whether it is imported by its plain name, as ``utils.py`` by ``import utils``: its folder is no package.
+    """
+    files: dict[Path, bool] = {}
     for level, name in _imports(tree):
         if level:
             folder = file.parents[level - 1] if level <= len(file.parents) else None
@@ -53,8 +56,9 @@ def imported_files(root: Path, file: Path, tree: ast.Module) -> list[Path]:
         else:
             folder = own_folder(root, file, name)
         if folder is not None:
-            files |= dict.fromkeys(_files_of(root, folder, name.split(".") if name else []))
-    return list(files)
+            for path in _files_of(root, folder, name.split(".") if name else []):
+                files[path] = files.get(path, True) and path.parent == folder and path.name != INIT
+    return files
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -71,11 +75,15 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
                     yield len(name) - len(name.lstrip(".")), name.lstrip(".")
 
 
+def packages_above(root: Path, folder: Path) -> Iterator[Path]:
+    """The files of the packages that a folder below the root is in, and its own."""
+    while folder != root:
+        yield from _existing(folder / INIT)
+        folder = folder.parent
+
+
 def _files_of(root: Path, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-    above = folder
-    while above != root:  # the packages that hold it
-        yield from _existing(above / INIT)
-        above = above.parent
+    yield from packages_above(root, folder)
     yield from _existing(folder / INIT) if folder == root and not parts else ()
     for part in parts:
         yield from _existing(folder / f"{part}.py")

@@ -103,7 +103,7 @@ HELPERS: dict[str, tuple[str, dict[str, str]]] = {
     "a module of a package": ("import inner.deep\nvalue = inner.deep.VALUE", {TOP: "", DEEP: VALUE}),
     "a folder without __init__": ("import inner.deep as deep\nvalue = deep.VALUE", {DEEP: VALUE}),
     "a folder on sys.path": (
-        "import pathlib, sys\nsys.path.append(str(pathlib.Path(__file__).parent / 'lib'))\nfrom deep import VALUE as value",
+        "import os, sys\nsys.path.append(os.path.dirname(__file__) + '/lib')\nfrom deep import VALUE as value",
         {"lib/deep.py": VALUE},
     ),
     "a folder above": ("from inner.more.far import VALUE as value", {"inner/__init__.py": "", **ABOVE}),

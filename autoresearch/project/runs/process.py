@@ -193,7 +193,7 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
             root, shown = Path(component.root), _shown(component, project)
             if shown in done or not Path(component.file).is_file():
                 continue
-            if within and not Path(component.file).resolve().is_relative_to(project.folder.resolve()):
+            if within and not shown.resolve().is_relative_to(project.folder.resolve()):
                 raise Refused(
                     f"{component.origin}: {component.key} lies outside of the project",
                     hint="what came from another participant is run only with files in its folder",
