@@ -276,7 +276,14 @@ def _gymnasium(gym_id: str) -> ComponentOffer:
 def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> ComponentOffer:
     """A file of the person's own, or a folder with one; it stays where it is."""
     path = typed if typed.is_absolute() else Path(os.path.abspath(typed.expanduser()))  # noqa: PTH100 - keeps links
-    module, _, short = class_name.rpartition(":")
+    # A project's process does without these.
+    from autoresearch.ask.registry.preparing import local_component
+    from autoresearch.ask.requests import Description
+
+    about, requirements = Description(), list[str]()
+    if path.is_dir() and path != folder:  # the lists of the project itself are of all its components
+        about, requirements = local_component(path, kind)
+    module, _, short = (class_name or about.class_name).rpartition(":")
     files = [path / f"{module.replace('.', '/')}{each}" for each in (".py", f"/{INIT}")] if module else []
     file = path
     if path.is_dir():
@@ -291,17 +298,21 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Co
     place = os.path.relpath(root, folder)
     return ComponentOffer(
         type=kind,
-        name=check_name(name or lone_name(short)),
+        name=check_name(name or about.name or lone_name(short)),
         class_name=f"{dotted(root, file) or file.stem}:{short}",
         path="" if place == "." else place,
-        description="",
+        description=about.description,
         pins={},
+        requirements=requirements,
+        needs=about.needs,
     )
 
 
 def _lone_file(folder: Path, kind: str) -> Path:
     named = folder / f"{kind}.py"
     files = [named] if named.is_file() else sorted(folder.glob("*.py"))
+    if len(files) > 1:
+        files = [file for file in files if any(_is_for(each, kind) for each in _classes(file))] or files
     if len(files) != 1:
         raise UsageError(f"{folder} has {len(files)} Python files", hint="give the file, or --class file:Class")
     return files[0]
@@ -309,6 +320,15 @@ def _lone_file(folder: Path, kind: str) -> Path:
 
 def _lone_class(file: Path, kind: str) -> str:
     """The class that a file holds for a type, told by its base class or its methods. Nothing is imported."""
+    classes = _classes(file)
+    fitting = [each for each in classes if _is_for(each, kind)] or classes
+    if len(fitting) != 1:
+        names = ", ".join(each.name for each in fitting) or "none"
+        raise UsageError(f"{file} does not say which class is the {kind}: {names}", hint="--class NAME")
+    return fitting[0].name
+
+
+def _classes(file: Path) -> list[ast.ClassDef]:
     try:
         tree = parse_python(read_beneath(file.parent, file.name, MOST_BYTES))
     except (SyntaxError, ValueError) as error:
@@ -316,12 +336,7 @@ def _lone_class(file: Path, kind: str) -> str:
         raise UsageError(f"{file}, line {line}: {one_line(str(error), 80)}") from None
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error.strerror}", hint="copy the file there") from None
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    fitting = [each for each in classes if _is_for(each, kind)] or classes
-    if len(fitting) != 1:
-        names = ", ".join(each.name for each in fitting) or "none"
-        raise UsageError(f"{file} does not say which class is the {kind}: {names}", hint="--class NAME")
-    return fitting[0].name
+    return [node for node in tree.body if isinstance(node, ast.ClassDef)]
 
 
 def _is_for(node: ast.ClassDef, kind: str) -> bool:
