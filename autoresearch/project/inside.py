@@ -133,7 +133,6 @@ def carry_out() -> None:
         order = _placed(order, code, learned=begin if begin.exists() else None, out=out)
         order.project.folder.mkdir(parents=True, exist_ok=True)
         os.chdir(order.project.folder)
-        sys.path.append(str(order.project.folder))
         try:
             messages: Sequence[Message] = do_order(order, FigureWriter(order.episodes).figures, _stop().is_set)
             if order.episodes:
@@ -166,7 +165,10 @@ def _placed(order: RunOrder, code: Path, *, learned: Path | None, out: Path) -> 
     """The order with the paths of this machine, as it looks in here."""
     project = order.project
     components = {
-        kind: {name: msgspec.structs.replace(each, file=str(code / each.file)) for name, each in members.items()}
+        kind: {
+            name: msgspec.structs.replace(each, file=str(code / each.file), root=str(code / each.root))
+            for name, each in members.items()
+        }
         for kind, members in project.components.items()
     }
     project = msgspec.structs.replace(
@@ -358,8 +360,7 @@ _WORDS: dict[str, Callable[[], None]] = {
 def main(words: list[str]) -> int:
     """Do what the word says. Returns the exit status."""
     folder = str(Path.cwd())
-    # A component's file takes the place of no module, but is found where no module has its name.
-    sys.path[:] = [*(path for path in sys.path if path not in ("", folder)), folder]
+    sys.path[:] = [path for path in sys.path if path not in ("", folder)]  # a component's file is its own alone
     sys.modules["acr"] = acr
     try:
         if len(words) != 1 or words[0] not in _WORDS:

@@ -20,6 +20,7 @@ import yaml
 from autoresearch.beneath import path_to_write, read_beneath, text_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project.ini import Ini, IniItem, IniSection, ParameterValue, value_of
+from autoresearch.project.modules import INIT as PACKAGE_INIT
 from autoresearch.task.folder_state import replace_file, unwritable
 from autoresearch.text import did_you_mean, one_line
 
@@ -29,7 +30,7 @@ HIDDEN = ".autoresearch"
 AGENT = "agent"
 # Keys of a section that are no arguments of the component: where its code is, and what was installed.
 RESERVED = frozenset(
-    ("class_name", "file_path", "path", "default", "source", "release", "version", "commit", "tree", "isolated")
+    ("class_name", "file_path", "path", "root", "default", "source", "release", "version", "commit", "tree", "isolated")
 )
 OWN_KEYS = frozenset(("learns_on_run",))
 # A file of a project; what its components learned may be larger.
@@ -38,11 +39,15 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Component(msgspec.Struct, frozen=True):
-    """One component: its code (an absolute file and a class in it), its parameters, what was installed (``pins``)."""
+    """One component: its code (an absolute file and a class in it), its parameters, what was installed (``pins``).
+
+    ``root`` is the folder that holds its files: what they import from below it is the component's own.
+    """
 
     type: str
     name: str
     file: str
+    root: str
     class_name: str
     settings: dict[str, ParameterValue]
     pins: dict[str, str]
@@ -221,10 +226,12 @@ def _component(ini: Ini, section: IniSection, folder: Path) -> Component | None:
     if not NAME.fullmatch(name):
         raise ini.error(section.line, f"“{one_line(name, 40)}” can't be a component's name")
     own = RESERVED | (OWN_KEYS if kind == AGENT else frozenset())
+    file = Path(os.path.normpath(_file(ini, items, folder, module)))
     return Component(
         type=kind,
         name=name,
-        file=str(_file(ini, items, folder, module)),
+        file=str(file),
+        root=str(_root(items, folder, file)),
         class_name=short,
         settings={
             key: ParameterValue(item.text, f"{ini.name}, line {item.line}", plain=True)
@@ -244,8 +251,26 @@ def _file(ini: Ini, items: dict[str, IniItem], folder: Path, module: str) -> Pat
     if not module:
         raise ini.error(items["class_name"].line, "the class has no file", hint="class_name = file:Class")
     file = place / f"{module.replace('.', '/')}.py"
-    package = place / module.replace(".", "/") / "__init__.py"
+    package = place / module.replace(".", "/") / PACKAGE_INIT
     return package if package.exists() and not file.exists() else file
+
+
+def _root(items: dict[str, IniItem], folder: Path, file: Path) -> Path:
+    """The folder that ``root`` names, or that was installed; of a person's own the project's, which they all share.
+
+    Elsewhere it is that of ``path``, or the one above the package that the file is in.
+    """
+    named = items.get("root") or items.get("path")
+    place = Path(os.path.normpath(folder / named.text)) if named else folder
+    if ("root" in items or "source" in items) and file.is_relative_to(place):
+        return place
+    # A folder such as policy-1.0 is no part of a module's name.
+    if file.is_relative_to(folder) and "." not in str(file.parent.relative_to(folder))[1:]:
+        return folder
+    root = place if file.is_relative_to(place) and place != folder else file.parent
+    while root not in (root.parent, folder) and (root / PACKAGE_INIT).is_file():
+        root = root.parent
+    return root
 
 
 def _defaults(ini: Ini, components: dict[str, dict[str, Component]]) -> dict[str, str]:

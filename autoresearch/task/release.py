@@ -102,6 +102,18 @@ def check_files(files: Iterable[File]) -> list[File]:
     return paths
 
 
+# A project's table is kept as text: by its own name tools would obey it.
+PYPROJECT, _TABLE = "pyproject.toml", "pyproject.toml.txt"
+
+
+def kept_files(files: Iterable[File]) -> list[File]:
+    """The files of a release among a folder's: none with a name that tools obey, its ``pyproject.toml`` as text."""
+    every = list(files)
+    names = {file.path for file in every}
+    renamed = (file._replace(path=_TABLE) if file.path == PYPROJECT and _TABLE not in names else file for file in every)
+    return [file for file in renamed if form_fault(file.path) is None]
+
+
 def tree_hash(files: Iterable[File]) -> str:
     """The hash of files, whatever their order: ``h1:`` and 64 hexadecimal digits."""
     lines = sorted(

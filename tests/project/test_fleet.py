@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ def test_a_project_without_a_dataset_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("environment", "def step(self, action):\n        raise ValueError('hot')", "line 7: ValueError: hot"),
+        ("environment", "def step(self, action):\n        raise ValueError('hot')", "line 6: ValueError: hot"),
         ("trainer", "def learn(self, policy):\n        import os; os._exit(3)", "the project's process ended"),
         ("dataset", "def add(self, *row, done):\n        return 1 // 0", "ZeroDivisionError"),
     ],
@@ -76,8 +77,10 @@ def test_a_process_that_fails_ends_all_of_them(tmp_path: Path, file: str, text: 
     folder = tmp_path / ".autoresearch/components"
     (shipped,) = folder.rglob(f"{names[file]}.py")
     cls = classes[file]
-    source = f"import sys\nsys.path.insert(0, {str(shipped.parent)!r})\nimport {names[file]} as shipped\n\n"
-    (tmp_path / "broken.py").write_text(f"{source}class Broken(shipped.{cls}):\n    {text}\n")
+    shutil.copy(shipped, tmp_path)
+    (tmp_path / "broken.py").write_text(
+        f"import {names[file]} as shipped\n\n\nclass Broken(shipped.{cls}):\n    {text}\n"
+    )
     offer = find_offer(file, str(tmp_path / "broken.py"), tmp_path)
     install(load_project(tmp_path), offer, default=True)
     assert all(not each.error for each in check_project(tmp_path))

@@ -23,6 +23,12 @@ IMPORTS = {
     "late": "def read():\n    from {name} import VALUE\n    return VALUE\nvalue = read()",
     "star": "from {name} import *\nvalue = VALUE",
     "relative": "from .{name} import VALUE as value",
+    "by its name": "import importlib\nvalue = importlib.import_module('{name}').VALUE",
+    "by a function": "from importlib import import_module as load\nvalue = (lambda: load('{name}'))().VALUE",
+    "by __import__": "value = __import__('{name}').VALUE",
+    "in a text": "exec('from {name} import VALUE as value')",
+    "by a library": "import pkgutil\nvalue = pkgutil.resolve_name('{name}:VALUE')",
+    "on sys.path": "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nimport {name}\nvalue = {name}.VALUE",
     "guarded": "try:\n    import {name}\nexcept ImportError:\n    {name} = None\nvalue = {name}.VALUE",
 }
 ENVIRONMENT = """
@@ -82,6 +88,12 @@ def test_each_publisher_s_helper_is_its_own(form: str, tmp_path: Path) -> None:
 TOP, DEEP, VALUE = "inner/__init__.py", "inner/deep.py", "VALUE = @\n"
 CIRCLE = {"a.py": "import b\ndef get(): return b.VALUE\n", "b.py": "import a\nVALUE = @\n"}
 PLANT = "import sys, utils\nsys.modules.setdefault('utils', utils)\nvalue = utils.VALUE"
+ABOVE = {
+    "inner/more/__init__.py": "",
+    "inner/more/far.py": "from ..near import VALUE\nfrom inner.near import VALUE as same\n",
+    "inner/near.py": VALUE,
+}
+THING = "class Thing:\n    value = @\n    def __reduce__(self): return Thing, ()\n"
 HELPERS: dict[str, tuple[str, dict[str, str]]] = {
     "a package's": ("import yaml as other\nvalue = other.VALUE", {"yaml.py": VALUE}),
     "this program's": ("import autoresearch_cli as other\nvalue = other.VALUE", {"autoresearch_cli.py": VALUE}),
@@ -90,6 +102,19 @@ HELPERS: dict[str, tuple[str, dict[str, str]]] = {
     "an absolute name": ("from inner import VALUE as value", {TOP: "from inner.deep import VALUE\n", DEEP: VALUE}),
     "a module of a package": ("import inner.deep\nvalue = inner.deep.VALUE", {TOP: "", DEEP: VALUE}),
     "a folder without __init__": ("import inner.deep as deep\nvalue = deep.VALUE", {DEEP: VALUE}),
+    "a folder on sys.path": (
+        "import os, sys\nsys.path.append(os.path.dirname(__file__) + '/lib')\nfrom deep import VALUE as value",
+        {"lib/deep.py": VALUE},
+    ),
+    "a folder above": ("from inner.more.far import VALUE as value", {"inner/__init__.py": "", **ABOVE}),
+    "the package of all": (
+        "from . import VALUE as value",
+        {"__init__.py": "from .utils import VALUE\n", "utils.py": VALUE},
+    ),
+    "a pickled object": (
+        "import pickle, utils\nvalue = pickle.loads(pickle.dumps(utils.Thing())).value",
+        {"utils.py": THING},
+    ),
     "modules that import each other": ("import a\nvalue = a.get()", CIRCLE),
     "what another has planted": (PLANT, {"utils.py": VALUE}),
 }
@@ -119,5 +144,16 @@ def test_a_file_that_another_publisher_alone_has_is_not_there(tmp_path: Path) ->
         reward(folder)
     relative = POLICY.format(imports="from .world import value")
     install(load_project(folder), offer("policy", "third:Pol", {"third.py": relative}), default=True)
-    with pytest.raises(AutoresearchError, match="imports world, which is not beside its file"):
+    with pytest.raises(AutoresearchError, match="imports world, which is not among its files"):
         reward(folder)
+
+
+@needs_sandbox
+def test_what_one_puts_on_sys_path_is_not_found_by_another(tmp_path: Path) -> None:
+    folder = project(
+        tmp_path / "agent", "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nvalue = 100", {}
+    )
+    guarded = "try:\n    import world\nexcept ImportError:\n    value = 100\n"
+    files = {"other.py": POLICY.format(imports=guarded)}
+    install(load_project(folder), offer("policy", "other:Pol", files), default=True)
+    assert reward(folder) == 1000

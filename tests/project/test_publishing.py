@@ -23,9 +23,10 @@ from autoresearch.project.exchange.publishing import (
 from autoresearch.project.ini import value_of
 from autoresearch.project.model import Project, load_project, with_parameters
 from autoresearch.run.bench import fault_of_program
+from autoresearch.task.folder_state import write_files
 from autoresearch.task.loading import load_task
 from autoresearch.task.program import split_program
-from tests.project.making import bench, learner, plain, train
+from tests.project.making import ENVIRONMENT, bench, learner, plain, train
 
 
 def fetched(project: Project, folder: Path) -> Project:
@@ -92,10 +93,85 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
         "[Policy.b]\nfile_path = right/policy.py\nclass_name = Walk\n"
     )
     project = load_project(folder)
-    assert sorted(split_program(flat_program(project))) == ["agent.ini", "helper.py", "policy.py", "policy_b.py"]
+    assert sorted(split_program(flat_program(project))) == [
+        "agent.ini",
+        "helper.py",
+        "left/policy.py",
+        "right/policy.py",
+    ]
     theirs = fetched(project, tmp_path / "theirs")
     assert theirs.defaults == project.defaults
     assert bench(theirs.folder, 1).data.metrics == bench(folder, 1).data.metrics
+
+
+# A local project's files, and which lie where in its program and in its task.
+WORLD = "from utils import PRICE\n\n" + ENVIRONMENT.replace("-self.price", "-PRICE * (action == 100)")
+POL = "import utils\n\n\nclass Pol:\n    def decide(self, observation):\n        return utils.BEST\n"
+DEEP = POL.replace("import utils", "from inner import util as utils\nfrom .util import BEST\nfrom ..top import A")
+UTILS = {"of_world": "PRICE = 1.0\nBEST = 0\n", "of_pol": "PRICE = 5.0\nBEST = 100\n"}
+LAYOUTS: dict[str, tuple[dict[str, str], str, list[str], list[str]]] = {
+    "both in folders": (
+        {"w/world.py": WORLD, "w/utils.py": UTILS["of_world"], "p/pol.py": POL, "p/utils.py": UTILS["of_pol"]},
+        "[Environment]\npath = w\nclass_name = world:Light\n[Policy]\npath = p\nclass_name = pol:Pol\n",
+        ["p/pol.py", "p/utils.py"],
+        ["utils.py", "world.py"],
+    ),
+    "the policy beside agent.ini": (
+        {"w/world.py": WORLD, "w/utils.py": UTILS["of_world"], "pol.py": POL, "utils.py": UTILS["of_pol"]},
+        "[Environment]\npath = w\nclass_name = world:Light\n[Policy]\nclass_name = pol:Pol\n",
+        ["agent/pol.py", "agent/utils.py"],
+        ["utils.py", "world.py"],
+    ),
+    "the environment beside agent.ini": (
+        {"world.py": WORLD, "utils.py": UTILS["of_world"], "p/pol.py": POL, "p/utils.py": UTILS["of_pol"]},
+        "[Environment]\nclass_name = world:Light\n[Policy]\nfile_path = p/pol.py\nclass_name = Pol\n",
+        ["p/pol.py", "p/utils.py"],
+        ["utils.py", "world.py"],
+    ),
+    "packages": (
+        {
+            "lib/worlds/__init__.py": "",
+            "lib/worlds/light.py": WORLD.replace("from utils", "from worlds.utils"),
+            "lib/worlds/utils.py": UTILS["of_world"],
+            "lib/inner/__init__.py": "from . import util\n",
+            "lib/inner/more/__init__.py": "",
+            "lib/inner/more/deep.py": DEEP.replace("from .util", "from ..util").replace("..top", "...top"),
+            "lib/inner/util.py": UTILS["of_pol"],
+            "lib/top.py": "A = 1\n",
+        },
+        "[Environment]\npath = lib\nclass_name = worlds.light:Light\n"
+        "[Policy]\npath = lib\nclass_name = inner.more.deep:Pol\n",
+        [
+            "lib/inner/__init__.py",
+            "lib/inner/more/__init__.py",
+            "lib/inner/more/deep.py",
+            "lib/inner/util.py",
+            "lib/top.py",
+        ],
+        ["environment/lib/worlds/__init__.py", "environment/lib/worlds/light.py", "environment/lib/worlds/utils.py"],
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_helpers_of_one_name_and_packages_are_published_as_they_are(layout: str, tmp_path: Path) -> None:
+    files, ini, of_program, of_task = LAYOUTS[layout]
+    folder = tmp_path / "mine"
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "agent.ini").write_text(ini)
+    assert bench(folder, 2).data.metrics["mean_reward"] == -3
+    project = load_project(folder)
+    assert sorted(split_program(flat_program(project))) == sorted([*of_program, "agent.ini"])
+    assert sorted(environment_files(project)) == sorted([*of_task, "environment.ini"])
+    task = tmp_path / "task"
+    task.mkdir()
+    write_files(task, environment_task_files(project))
+    assert fault_of_program(load_task(task), flat_program(project)) is None
+    theirs = fetched(project, tmp_path / "theirs")
+    assert bench(theirs.folder, 2).data.metrics["mean_reward"] == -3
+    assert (flat_program(theirs), environment_files(theirs)) == (flat_program(project), environment_files(project))
 
 
 def test_an_environment_brings_the_files_that_it_reads(tmp_path: Path) -> None:
@@ -133,7 +209,7 @@ def test_the_task_names_its_files_and_its_program(tmp_path: Path) -> None:
     assert task["name"] == "corridor"
     assert task["metric"] == {"name": "mean_reward", "direction": "maximize", "source": "evaluator"}
     assert (task["budget"], task["evaluation"]["tolerance"]) == ({"unit": "episodes", "amount": 300}, 1e-6)
-    assert task["program"]["edit"] == ["agent.ini", "*.py", "requirements.*"]
+    assert task["program"]["edit"] == ["agent.ini", "*.py", "*/*.py", "*/*/*.py", "*/*/*/*.py", "requirements.*"]
     assert task["harness"] == {
         name: hashlib.sha256(files[name]).hexdigest() for name in ("corridor.py", "environment.ini")
     }
@@ -156,9 +232,8 @@ def test_a_program_may_bring_packages_and_only_a_locked_list(tmp_path: Path) -> 
 
 
 FAULTS = {
-    "a package": ("import tools\n", {"tools/__init__.py": ""}, "has no folders"),
     "a file that is missing": (None, {}, "can't be read"),
-    "two modules of one name": ("import helper\n", {"sub/helper.py": "A = 1\n", "helper.py": "A = 2\n"}, "too"),
+    "a folder of another form": ("from my_file import a\n", {"my_file/a.py": ""}, "tools obey"),
     "no Python": ("def\n", {}, "still.py, line 1"),
     "a boundary": ("A = '''\n==== autoresearch file: x.py ====\n'''\n", {}, "has a line that begins"),
 }
@@ -176,10 +251,6 @@ def test_what_can_not_be_published_is_said(tmp_path: Path, fault: str) -> None:
         still.unlink()
     else:
         still.write_text(text + still.read_text())
-    if fault == "two modules of one name":
-        (folder / "sub/other.py").write_text("import helper\nclass Other:\n    pass\n")
-        with (folder / "agent.ini").open("a") as ini:
-            ini.write("[Trainer]\npath = sub\nclass_name = other:Other\n")
     with pytest.raises(UsageError, match=message):
         flat_program(load_project(folder))
 
@@ -191,10 +262,14 @@ def test_a_program_of_a_stranger_names_files_of_its_own_alone(tmp_path: Path) ->
     for number, change in enumerate((("path = .", "path = .."), ("still:Still", "../secret:Still"))):
         with pytest.raises(UsageError, match="was not published"):
             write_project(program.replace(*change), harness, tmp_path / f"theirs{number}")
-    for others in ({**harness, "sub/a.py": b""}, harness):
-        inside = program if others != harness else f"{program}==== autoresearch file: sub/a.py ====\n"
-        with pytest.raises(UsageError, match="has no files in folders"):
-            write_project(inside, others, tmp_path / "folders")
+    above = program.replace("path = .", "path = .\nroot = ..", 1)
+    with pytest.raises(UsageError, match="was not published"):
+        write_project(above, harness, tmp_path / "above")
+    for name in ("../a.py", "/a.py", "sub/../../a.py", ".git/a.py"):
+        with pytest.raises(UsageError, match=r"no plain file name|boundary line"):
+            write_project(program, {**harness, name: b""}, tmp_path / "folders")
+        with pytest.raises(UsageError, match=r"no plain file name|boundary line"):
+            write_project(f"{program}==== autoresearch file: {name} ====\n", harness, tmp_path / "folders")
     added = program.replace("[Policy]", "[Environment.x]\nclass_name = still:Still\n[Policy]")
     with pytest.raises(UsageError, match="an environment of its own"):
         write_project(added, harness, tmp_path / "more")

@@ -19,10 +19,9 @@ from autoresearch.run.package_locks import resolve_packages
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.needs import Package, parse_wanted
 from autoresearch.task.program import is_tool_file
-from autoresearch.task.release import BadBundle, File, ReleasedComponent, tree_hash, unpack
+from autoresearch.task.release import PYPROJECT, BadBundle, File, ReleasedComponent, kept_files, tree_hash, unpack
 from autoresearch.text import read_toml
 
-PYPROJECT = "pyproject.toml"
 _IGNORED = ".gitignore"
 Source = Literal["any", "bundle", "git"]
 
@@ -69,7 +68,7 @@ def release_files(
             files = unpack(blobs.get(component.bundle.sha256))
         elif component.metadata.git:
             whole = fetch_files(component.metadata.git, component.metadata.commit, protocols=protocols)
-            files = [file for file in whole if not is_tool_file(file.path)]
+            files = kept_files(whole)
         else:
             raise NotFound(
                 f"{what} names no git repository", hint="autoresearch network peers, who may have its bundle"

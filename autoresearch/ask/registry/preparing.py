@@ -17,19 +17,19 @@ from typing import Any
 import msgspec
 
 from autoresearch.ask.registry.git_source import HTTPS, check_url, fetch_files, head_of
-from autoresearch.ask.registry.installing import PYPROJECT, read_requirements
+from autoresearch.ask.registry.installing import read_requirements
 from autoresearch.ask.requests import Description, PublishRequest
 from autoresearch.beneath import LeadsOut, read_beneath
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task import release
-from autoresearch.task.program import form_fault, is_tool_file
+from autoresearch.task.program import form_fault
 from autoresearch.task.source import EMPTY, parse_python, python_tree
 from autoresearch.text import one_line, read_toml
 
 COMPONENT_INI = "component.ini"
-REQUIREMENTS = ("requirements.txt", PYPROJECT)
+REQUIREMENTS = ("requirements.txt", release.PYPROJECT)
 _SECTION = "component"
 _LISTS = ("needs", "interfaces")
 _KEYS = ("type", "name", "version", "description", "class_name", "requirements_path", "license", *_LISTS)
@@ -120,8 +120,8 @@ def prepared(
     required = next((file for file in files if file.path == requirements_path), None)
     if requirements_path and required is None:
         raise UsageError(f"the component has no file {requirements_path}", hint=", ".join(REQUIREMENTS))
-    own = [file for file in files if not is_tool_file(file.path)]
-    if left := sorted({file.path for file in files} - {file.path for file in own}):
+    own = release.kept_files(files)
+    if left := sorted({file.path for file in files} - {file.path for file in own} - {release.PYPROJECT}):
         if file_path in left:
             raise UsageError(f"{file_path} is a name of a kind that tools obey", hint=form_fault(file_path) or "")
         notes = (*notes, f"left out, because tools obey files of such names: {', '.join(left)[:200]}")
@@ -153,6 +153,25 @@ def prepared(
     if release.component_of(made.body(BlobRef(sha256=bytes(32), size=len(bundle)))) is None:
         raise UsageError("it can't be published: others could not install it", hint="check names and paths")
     return made
+
+
+def local_component(folder: Path, kind: str) -> tuple[Description, list[str]]:
+    """What a component's own folder says of it: its ``component.ini``, and the packages that it asks for.
+
+    Raises:
+        UsageError: a file of these can't be read, or says another type.
+    """
+    named = [name for name in (COMPONENT_INI, *REQUIREMENTS) if os.path.lexists(folder / name)]
+    files = [release.File(name, _read(folder, name, FILE_BYTES)) for name in named]
+    description = _with_ini(files, Description())
+    if description.type not in ("", kind):
+        sentence = f"{COMPONENT_INI} in {folder} says that this is a component of type {description.type}, not {kind}"
+        raise UsageError(sentence, hint=f"autoresearch install {description.type} {folder}")
+    path = description.requirements_path
+    if not path:
+        listed = next((file for file in files if file.path in REQUIREMENTS), None)
+        return description, read_requirements(listed.path, listed.content) if listed else []
+    return description, read_requirements(path, _read(folder, path, FILE_BYTES))
 
 
 def _docstring(files: Sequence[release.File], class_name: str, file_path: str) -> str:
@@ -233,7 +252,7 @@ def _with_ini(files: Sequence[release.File], description: Description) -> Descri
 
 def _version_in(files: Sequence[release.File]) -> str:
     """The version in a ``pyproject.toml``; empty without one."""
-    content = next((file.content for file in files if file.path == PYPROJECT), b"")
+    content = next((file.content for file in files if file.path == release.PYPROJECT), b"")
     with suppress(ValueError, AttributeError):
         return str(read_toml(content).get("project", {}).get("version", ""))
     return ""

@@ -189,7 +189,6 @@ def main(descriptor: int) -> None:
     talk = messages.Conversation(descriptor, descriptor)
     word, kind, name = talk.receive()
     order = messages.decode_order(word)
-    sys.path.append(str(order.project.folder))
     members = _Apart(order.project, order.seed, (kind, name))
     members.calls = Calls(talk, members.get)
     use(members)

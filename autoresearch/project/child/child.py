@@ -242,7 +242,6 @@ def main(descriptor: int) -> None:
     order, tell = link.receive(), link.send
     assert not isinstance(order, messages.StopOrder)
     os.chdir(order.project.folder)
-    sys.path.append(str(order.project.folder))
     sys.modules["acr"] = acr
     stop = threading.Event()
     threading.Thread(target=_listen, args=(link, stop), daemon=True).start()

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError, install_command
 from autoresearch.project.child.importing import PACKAGE, module_of
 from autoresearch.project.child.recording import Recorder, Tally
 from autoresearch.project.components.trusting import foreign_components
@@ -71,32 +71,27 @@ def failed(key: str, error: BaseException) -> ComponentFailed:
     """A component's error as a sentence that names the line."""
     if isinstance(error, ComponentFailed):
         return error
-    if isinstance(error, ModuleNotFoundError) and error.name and error.name.startswith(f"{PACKAGE}."):
-        missing = one_line(error.name.split(".", 2)[-1], 60)
-        return ComponentFailed(f"{key} imports {missing}, which is not beside its file", hint="ask its publisher")
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_ours(each.filename)]
+    place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        extra = " (extra “projects”)" if error.name == "gymnasium" else ""
-        return ComponentFailed(
-            f"{key} needs the package {one_line(error.name, 60)}{extra}, which is not installed",
-            hint=_package_hint(error.name),
-        )
-    frames = [
-        each for each in traceback.extract_tb(error.__traceback__) if "/autoresearch/projects/" not in each.filename
-    ]
+        in_file = f" ({place})" if place else ""
+        if error.name.startswith(f"{PACKAGE}."):
+            sentence = f"imports {one_line(error.name.split('.', 2)[-1], 60)}, which is not among its files"
+            return ComponentFailed(f"{key} {sentence}{in_file}", hint="add that file, or ask its publisher")
+        name = one_line(error.name.partition(".")[0], 40)
+        hint = f"a package: list {name} in its requirements.txt, install it again; a file of its own: add {name}.py"
+        if name == "gymnasium":
+            name, hint = "gymnasium (extra “projects”)", install_command("projects")
+        return ComponentFailed(f"{key} needs the package {name}, which is not installed{in_file}", hint=hint)
     if isinstance(error, SyntaxError) and error.filename:
-        place = f"{Path(error.filename).name}, line {error.lineno}: "
-    else:
-        place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
+        place = f"{Path(error.filename).name}, line {error.lineno}"
     sentence = one_line(str(error), 200)
-    return ComponentFailed(f"{key}: {place}{type(error).__name__}{f': {sentence}' if sentence else ''}")
+    where = f"{place}: " if place else ""
+    return ComponentFailed(f"{key}: {where}{type(error).__name__}{f': {sentence}' if sentence else ''}")
 
 
-def _package_hint(name: str) -> str:
-    if name == "gymnasium":
-        from autoresearch.errors import install_command
-
-        return install_command("projects")
-    return f"pip install {one_line(name.partition('.')[0], 40)}"
+def _is_ours(file: str) -> bool:
+    return file.startswith("<frozen") or Path(file).parent == Path(__file__).parent
 
 
 def _module(component: Component) -> ModuleType:
@@ -107,7 +102,7 @@ def _module(component: Component) -> ModuleType:
     if path.suffix != ".py":
         raise UsageError(f"{component.origin}: {path} is no Python file")
     try:
-        return module_of(path)
+        return module_of(component)
     except Exception as error:
         raise failed(component.key, error) from error
 

@@ -26,6 +26,7 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import ComponentOffer
 from autoresearch.project.model import AGENT, MOST_BYTES, Component, check_name, lone_name
+from autoresearch.project.modules import INIT, dotted
 from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
 
@@ -275,27 +276,43 @@ def _gymnasium(gym_id: str) -> ComponentOffer:
 def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> ComponentOffer:
     """A file of the person's own, or a folder with one; it stays where it is."""
     path = typed if typed.is_absolute() else Path(os.path.abspath(typed.expanduser()))  # noqa: PTH100 - keeps links
-    module, _, short = class_name.rpartition(":")
-    inside = path / f"{module.replace('.', '/')}.py" if module else None
-    file = (inside or _lone_file(path, kind)) if path.is_dir() else path
+    # A project's process does without these.
+    from autoresearch.ask.registry.preparing import local_component
+    from autoresearch.ask.requests import Description
+
+    about, requirements = Description(), list[str]()
+    if path.is_dir() and path != folder:  # the lists of the project itself are of all its components
+        about, requirements = local_component(path, kind)
+    module, _, short = (class_name or about.class_name).rpartition(":")
+    files = [path / f"{module.replace('.', '/')}{each}" for each in (".py", f"/{INIT}")] if module else []
+    file = path
+    if path.is_dir():
+        file = next(filter(Path.is_file, files), files[0]) if files else _lone_file(path, kind)
     if not file.is_file():
         raise NotFound(f"there is no file {file}", hint="give the Python file of the component")
     if not short:
         short = _lone_class(file, kind)
-    place = os.path.relpath(file.parent, folder)
+    root = path if path.is_dir() else file.parent
+    while root not in (folder, root.parent) and (root / INIT).is_file():  # its package's name is part of its own
+        root = root.parent
+    place = os.path.relpath(root, folder)
     return ComponentOffer(
         type=kind,
-        name=check_name(name or lone_name(short)),
-        class_name=f"{file.stem}:{short}",
+        name=check_name(name or about.name or lone_name(short)),
+        class_name=f"{dotted(root, file) or file.stem}:{short}",
         path="" if place == "." else place,
-        description="",
+        description=about.description,
         pins={},
+        requirements=requirements,
+        needs=about.needs,
     )
 
 
 def _lone_file(folder: Path, kind: str) -> Path:
     named = folder / f"{kind}.py"
     files = [named] if named.is_file() else sorted(folder.glob("*.py"))
+    if len(files) > 1:
+        files = [file for file in files if any(_is_for(each, kind) for each in _classes(file))] or files
     if len(files) != 1:
         raise UsageError(f"{folder} has {len(files)} Python files", hint="give the file, or --class file:Class")
     return files[0]
@@ -303,6 +320,15 @@ def _lone_file(folder: Path, kind: str) -> Path:
 
 def _lone_class(file: Path, kind: str) -> str:
     """The class that a file holds for a type, told by its base class or its methods. Nothing is imported."""
+    classes = _classes(file)
+    fitting = [each for each in classes if _is_for(each, kind)] or classes
+    if len(fitting) != 1:
+        names = ", ".join(each.name for each in fitting) or "none"
+        raise UsageError(f"{file} does not say which class is the {kind}: {names}", hint="--class NAME")
+    return fitting[0].name
+
+
+def _classes(file: Path) -> list[ast.ClassDef]:
     try:
         tree = parse_python(read_beneath(file.parent, file.name, MOST_BYTES))
     except (SyntaxError, ValueError) as error:
@@ -310,12 +336,7 @@ def _lone_class(file: Path, kind: str) -> str:
         raise UsageError(f"{file}, line {line}: {one_line(str(error), 80)}") from None
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error.strerror}", hint="copy the file there") from None
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    fitting = [each for each in classes if _is_for(each, kind)] or classes
-    if len(fitting) != 1:
-        names = ", ".join(each.name for each in fitting) or "none"
-        raise UsageError(f"{file} does not say which class is the {kind}: {names}", hint="--class NAME")
-    return fitting[0].name
+    return [node for node in tree.body if isinstance(node, ast.ClassDef)]
 
 
 def _is_for(node: ast.ClassDef, kind: str) -> bool:

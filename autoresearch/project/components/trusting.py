@@ -33,6 +33,7 @@ class ComponentOffer(msgspec.Struct, frozen=True, kw_only=True):
     where it came from, which version. ``parameters`` too: they are arguments of its constructor.
     What is ``foreign`` runs in the sandbox. ``requirements`` are the Python packages that it needs, as ``numpy>=2``;
     ``packages`` fit them and all else that the project asks for; where it is ``isolated``, them alone.
+    ``needs`` are other components, as ``policy/dqn==1.0.0``.
     """
 
     type: str
@@ -47,6 +48,7 @@ class ComponentOffer(msgspec.Struct, frozen=True, kw_only=True):
     requirements: list[str] = []
     packages: list[Package] = []
     isolated: bool = False
+    needs: list[str] = []
 
     @property
     def key(self) -> str:

@@ -5,9 +5,11 @@ Also which published runs used a component, by the programs of their agents, as 
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -36,7 +38,7 @@ from autoresearch.run.experiment import EVALUATION_SEED
 from autoresearch.task.folder_state import write_files
 from autoresearch.task.folders import is_taken
 from autoresearch.task.needs import LOCK, LOOSE
-from autoresearch.task.program import split_program
+from autoresearch.task.program import check_file_names, split_program
 from autoresearch.text import one_line
 
 
@@ -58,8 +60,7 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> m
     if both := files.keys() & harness.keys():
         raise UsageError(f"the program and its task both have {one_line(', '.join(sorted(both)), 80)}")
     files |= harness
-    if inside := next((name for name in sorted(files) if "/" in name), ""):
-        raise UsageError(f"a project has no files in folders, and this one has {one_line(inside, 80)}")
+    check_file_names(files)
     folder.mkdir(parents=True, exist_ok=True)
     write_files(folder, files)
     ini = _decoded(files[model.INI], model.INI)
@@ -72,18 +73,18 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> m
         if component.type == ENVIRONMENT and component is not environment:
             raise UsageError("the program names an environment of its own", hint="its task's is the one that counts")
         # A component's file must be among those that were fetched.
-        file = Path(component.file)
-        if file.parent.resolve() != folder.resolve() or not file.is_file() or file.is_symlink():
+        file, inside = Path(component.file), (component.file, component.root)
+        lies_elsewhere = any(not Path(path).resolve().is_relative_to(folder.resolve()) for path in inside)
+        if lies_elsewhere or not file.is_file():
             raise UsageError(f"{component.key} names a file that was not published: {one_line(component.file, 80)}")
     _add_environment(ini, environment, harness)
     (folder / ENVIRONMENT_INI).unlink()
     (folder / model.INI).write_text(ini.text, "utf-8")
     installed = [each for each in model.load_project(folder).all() if each.pins.get("source")]
-    for component in installed:
-        _move(ini, component, folder)
+    moved = [path for component in installed for path in _move(ini, component, folder)]
     (folder / model.INI).write_text(ini.text, "utf-8")
     project = model.load_project(folder)
-    _remove_unused(project, installed)
+    _remove_unused(project, installed, moved)
     return project
 
 
@@ -111,12 +112,9 @@ def keep_fetched(project: model.Project, data: RunData, learned: Path | None) ->
 def _add_environment(ini: Ini, environment: model.Component, harness: Mapping[str, bytes]) -> None:
     """The environment's section, with where it is known to come from."""
     title = model.section_title(ENVIRONMENT, environment.name)
-    module = Path(environment.file).stem
     ini.insert_section(title)
-    for key, value in _known_pins(environment, harness).items():
+    for key, value in {**_known_pins(environment, harness), **environment.pins}.items():
         ini.set(title, key, value)
-    ini.set(title, "path", ".")
-    ini.set(title, "class_name", f"{module}:{environment.class_name}")
     for key, setting in environment.settings.items():
         ini.set(title, key, setting.value)
 
@@ -134,22 +132,27 @@ def _known_pins(environment: model.Component, harness: Mapping[str, bytes]) -> d
     return {}
 
 
-def _move(ini: Ini, component: model.Component, folder: Path) -> None:
-    """Copy the files of an installed component to where ``install`` puts them, and name that place."""
-    path = f"{model.HIDDEN}/{COMPONENTS}/{component.type}/{component.name}"
-    for file in files_of(component, folder):
-        write_files(folder, {f"{path}/{file.name}": model.read_code(file, folder)})
-    ini.set(known_title(ini, component.type, component.name), "path", path)
+def _move(ini: Ini, component: model.Component, folder: Path) -> list[Path]:
+    """Copy the files of an installed component to where ``install`` puts them, and name that place. Returns them."""
+    path, files = f"{model.HIDDEN}/{COMPONENTS}/{component.type}/{component.name}", list(files_of(component, folder))
+    for file in files:
+        name = file.relative_to(component.root).as_posix()
+        write_files(folder, {f"{path}/{name}": model.read_code(file, folder)})
+    title = known_title(ini, component.type, component.name)
+    ini.remove(title, "root")
+    ini.set(title, "path", path)
+    return files
 
 
-def _remove_unused(project: model.Project, installed: list[model.Component]) -> None:
+def _remove_unused(project: model.Project, installed: list[model.Component], moved: list[Path]) -> None:
     """Remove from the project's folder what only installed components need."""
     own = {each.key for each in installed}
     needed = {file for each in project.all() if each.key not in own for file in files_of(each, project.folder)}
-    for component in installed:
-        for file in files_of(component, project.folder):
-            if (beside := project.folder / file.name) not in needed:
-                beside.unlink(missing_ok=True)
+    for file in set(moved) - needed:
+        file.unlink(missing_ok=True)
+        for above in itertools.takewhile(lambda each: each != project.folder, file.parents):
+            with suppress(OSError):  # others are in it
+                above.rmdir()
 
 
 def _decoded(content: bytes, name: str) -> Ini:

@@ -1,13 +1,15 @@
-"""Which files a component consists of, and their names where all files of a project lie in one folder.
+"""Which files a component consists of, and where they lie in a published program or task.
 
+A project's own files lie there as they do in the project. An installed component has a folder of its own.
 Also which runs of a project are published: those that came by ``get`` say it themselves, one's own stand in a file.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,40 +18,31 @@ import yaml
 from autoresearch.beneath import LeadsOut
 from autoresearch.errors import UsageError
 from autoresearch.project.model import HIDDEN, Component, Project, read_code
+from autoresearch.project.modules import INIT, imported_files, packages_above
 from autoresearch.project.runs.kept import LocalRun, ancestors
 from autoresearch.task.source import parse_python
 from autoresearch.text import one_line
 
-_MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,59}\.py")
 
-
-def files_of(component: Component, project: Path) -> list[Path]:
-    """A component's file, then the modules that it imports from beside it or from the project's folder.
+def files_of(component: Component, project: Path) -> dict[Path, bool]:
+    """A component's file, then its own modules that it imports; with whether each is imported by its plain name.
 
     Raises:
-        UsageError: a file is missing or no Python, or it is part of a package, which has folders.
+        UsageError: a file is missing or no Python.
     """
-    first = Path(component.file)
-    files: dict[Path, None] = {}
-    pending = [first]
+    root, first = Path(component.root), Path(component.file)
+    files = {first: first.name != INIT, **dict.fromkeys(packages_above(root, first.parent), False)}
+    pending = list(files)
     while pending:
         path = pending.pop(0)
-        if path in files:
-            continue
-        if path.name == "__init__.py":
-            raise _package(component, path.parent)
-        files[path] = None
-        for module in _imported(component, path, project):
-            for folder in (path.parent, project):
-                if (folder / f"{module}.py").is_file():
-                    pending.append(folder / f"{module}.py")
-                    break
-                if any((folder / module).glob("*.py")):
-                    raise _package(component, folder / module)
-    return list(files)
+        for imported, is_plain in imported_files(root, path, _tree(component, path, project)).items():
+            if imported not in files:
+                pending.append(imported)
+            files[imported] = files.get(imported, True) and is_plain
+    return files
 
 
-def data_of(files: list[Path], project: Path) -> list[Path]:
+def data_of(files: Collection[Path], project: Path) -> list[Path]:
     """The other files beside Python files that these name in a string, such as a map that they read."""
     data_files: dict[Path, None] = {}
     for path in files:
@@ -61,51 +54,61 @@ def data_of(files: list[Path], project: Path) -> list[Path]:
     return list(data_files)
 
 
-class FlatNames:
-    """Gives each file a plain name of its own. A component's own file is renamed where another one has its name."""
-
-    def __init__(self, taken: set[str], project: Path) -> None:
-        self._taken, self._project = taken, project
-        self.files: dict[str, bytes] = {}
-        self._names: dict[Path, str] = {}
-
-    def add(self, component: Component, files: list[Path]) -> str:
-        """Take in a component's files; returns the name of its own one.
-
-        Raises:
-            UsageError: two files that components import have one name.
-        """
-        for path in files[1:]:
-            if not self._is_free(path):
-                raise UsageError(
-                    f"{component.key} imports {path}, and another file of the project is called {path.name}, too",
-                    hint="rename one of them: published projects have all files in one folder",
-                )
-            self._keep(path, path.name)
-        first = files[0]
-        if first not in self._names:
-            own = f"{re.sub(r'[^A-Za-z0-9_]', '_', component.key)}.py"
-            name = first.name if self._is_free(first) else own
-            if name in self._taken or self.files.get(name, b"") not in (b"", read_code(first, self._project)):
-                raise UsageError(f"two files of the project are called {name}", hint="rename one of them")
-            self._keep(first, name)
-        return self._names[first]
-
-    def _is_free(self, path: Path) -> bool:
-        if path in self._names:
-            return self._names[path] == path.name
-        if path.name in self._taken or not _MODULE.fullmatch(path.name):
-            return False
-        return path.name not in self.files or self.files[path.name] == read_code(path, self._project)
-
-    def _keep(self, path: Path, name: str) -> None:
-        self._names[path] = name
-        self.files[name] = read_code(path, self._project)
+# The folder of the project's own files in a program, where one of them is called as a file of the task.
+_OWN = "agent"
+_LABEL_CHARACTERS = 24
 
 
-def _imported(component: Component, path: Path, project: Path) -> Iterator[str]:
+def places_of(components: Sequence[Component], project: Project, taken: Collection[str]) -> dict[str, dict[Path, str]]:
+    """The files of each component, by its key, with their names in a program whose task has files named ``taken``.
+
+    Components that share a root share its folder. A component's own file comes first.
+
+    Raises:
+        UsageError: a file is missing or no Python.
+    """
+    files = {each.key: files_of(each, project.folder) for each in components}
+    used, folders = {name.partition("/")[0] for name in taken}, dict[str, str]()
+    for each in components:
+        if each.root in folders:
+            continue
+        root, inside = Path(each.root), ""
+        if "source" not in each.pins and root.is_relative_to(project.folder):
+            inside = root.relative_to(project.folder).as_posix()
+        sharing = [other.key for other in components if other.root == each.root]
+        own = {path.relative_to(root).parts[0] for key in sharing for path in files[key]}
+        label = ""
+        if inside != "." or not own.isdisjoint(used):
+            label = _OWN if inside == "." else re.sub(r"[^A-Za-z0-9_]", "_", inside or each.key)[:_LABEL_CHARACTERS]
+            label += "_" if label.lower().endswith("file") else ""  # many tools have such names
+            further = (f"{label}_{number}" for number in itertools.count(2))
+            label = next(name for name in itertools.chain((label,), further) if name not in used)
+        folders[each.root] = label
+        used |= {label} if label else own
+    return {
+        each.key: {
+            path: "/".join(filter(None, (folders[each.root], path.relative_to(each.root).as_posix())))
+            for path in files[each.key]
+        }
+        for each in components
+    }
+
+
+def environment_places(component: Component, project: Path) -> dict[Path, str]:
+    """The files of an environment with their names in its task: beside each other, where none is in a package.
+
+    Raises:
+        UsageError: a file is missing or no Python.
+    """
+    files = files_of(component, project)
+    if all(files.values()) and len({path.name for path in files}) == len(files):
+        return {path: path.name for path in files}
+    return {path: f"{component.type}/{path.relative_to(component.root).as_posix()}" for path in files}
+
+
+def _tree(component: Component, path: Path, project: Path) -> ast.Module:
     try:
-        tree = parse_python(read_code(path, project))
+        return parse_python(read_code(path, project))
     except OSError as error:
         hint = f"autoresearch install {component.type} {component.name}"
         if isinstance(error, LeadsOut):
@@ -114,18 +117,6 @@ def _imported(component: Component, path: Path, project: Path) -> Iterator[str]:
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
         raise UsageError(f"{path}, line {line}: {one_line(str(error), 80)}") from None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module.partition(".")[0]
-
-
-def _package(component: Component, folder: Path) -> UsageError:
-    return UsageError(
-        f"{component.key} needs the package {folder}, and a published project has no folders",
-        hint="put the code into plain files beside each other",
-    )
 
 
 PUBLISHED = "published.yaml"

@@ -1,8 +1,9 @@
 """A project as others can fetch it: its environment is a task, its other components are a program. Nothing is sent.
 
-A program is ``agent.ini`` with the Python files of all components but the environment's, in one folder, and with its
-list of packages where it needs any. The task follows from the environment alone: its files, its packages, and
-``environment.ini`` with its class and parameters. So all agents of an environment are on one board.
+A program is ``agent.ini`` with the Python files of all components but the environment's, those of an installed one in a
+folder of its own, and with its list of packages where it needs any. The task follows from the environment alone: its
+files, its packages, and ``environment.ini`` with its class and parameters. So all agents of an environment are on one
+board.
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ import msgspec
 from autoresearch.errors import UsageError
 from autoresearch.project import model
 from autoresearch.project.components.installing import known_title
-from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, FlatNames, data_of, files_of
+from autoresearch.project.exchange.flat_files import (
+    BENCHMARK,
+    ENVIRONMENT_INI,
+    data_of,
+    environment_places,
+    places_of,
+)
 from autoresearch.project.ini import Ini, ParameterValue, value_of
 from autoresearch.project.learned import LEARNED
+from autoresearch.project.modules import INIT, dotted
 from autoresearch.project.runs.kept import LocalRun
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.needs import LOCK, LOOSE
@@ -60,7 +68,7 @@ program_kib = 256
 
 [program]
 command = "{inside} train"
-edit = ["{ini}", "*.py", "requirements.*"]
+edit = ["{ini}", "*.py", "*/*.py", "*/*/*.py", "*/*/*/*.py", "requirements.*"]
 
 [evaluation]                # the environment and the program run in sandboxes of their own
 command = "{inside} examine"
@@ -128,24 +136,25 @@ def flat_program(project: model.Project, packages: Mapping[str, bytes] = Mapping
     Raises:
         UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
     """
-    names = FlatNames(set(environment_files(project)), project.folder)
+    components = [each for each in project.all() if each.type != ENVIRONMENT]
+    places = places_of(components, project, environment_files(project).keys() - {ENVIRONMENT_INI})
     ini = model.load_ini(project.ini)
     for section in list(ini.sections):
         if section.title.partition(".")[0].strip().lower() == ENVIRONMENT:
             ini.remove(section.title)
-    for component in project.all():
-        if component.type == ENVIRONMENT:
-            continue
-        name = names.add(component, files_of(component, project.folder))
+    contents: dict[str, bytes] = {}
+    for component in components:
+        contents |= {name: _content(component, path, project) for path, name in places[component.key].items()}
         title = known_title(ini, component.type, component.name)
-        ini.remove(title, "file_path")
-        ini.set(title, "path", ".")
-        ini.set(title, "class_name", f"{name.removesuffix('.py')}:{component.class_name}")
+        for key in ("file_path", "root"):
+            ini.remove(title, key)
+        for key, text in _class_keys(component, places[component.key]).items():
+            ini.set(title, key, text)
         for key, text in _texts(ini, component).items():
             present = ini.section(title)
             if present is None or key not in present.items or present.items[key].text != text:
                 ini.set(title, key, text)
-    files = {model.INI: ini.text.encode(), **dict(sorted({**names.files, **packages}.items()))}
+    files = {model.INI: ini.text.encode(), **dict(sorted({**contents, **packages}.items()))}
     if len(files) > MAX_PROGRAM_FILES:
         raise UsageError(
             f"the project has {len(files)} files without those of its environment",
@@ -162,21 +171,17 @@ def environment_files(project: model.Project) -> dict[str, bytes]:
         UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
     """
     component = project.component(ENVIRONMENT)
-    files = files_of(component, project.folder)
-    names = FlatNames(set(), project.folder)
-    first = names.add(component, files)
-    contents = dict(names.files)
-    for path in data_of(files, project.folder):
-        check_file_name(path.name)
-        if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *contents):
+    places = environment_places(component, project.folder)
+    contents = {name: _content(component, path, project) for path, name in places.items()}
+    for path in data_of(places, project.folder):
+        name = (Path(next(places[each] for each in places if each.parent == path.parent)).parent / path.name).as_posix()
+        check_file_name(name)
+        if name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *contents):
             raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
-        try:
-            contents[path.name] = model.read_code(path, project.folder)
-        except OSError as error:
-            hint = "copy the file there, or don't name it"
-            raise UsageError(f"{component.key} names {path}: {error.strerror}", hint=hint) from None
-    lines = [f"[{ENVIRONMENT}.{component.name}]", f"class_name = {first.removesuffix('.py')}:{component.class_name}"]
-    lines.append("path = .")
+        contents[name] = _content(component, path, project)
+    lines = [f"[{ENVIRONMENT}.{component.name}]"]
+    keys = _class_keys(component, places)
+    lines += [f"{key} = {text}" for key, text in (("class_name", keys.pop("class_name")), *keys.items())]
     texts = _texts(model.load_ini(project.ini), component)
     lines += [f"{key} = {text}" for key, text in sorted(texts.items())]
     lines += ["", f"[{BENCHMARK}]", f"episodes = {BENCHMARK_EPISODES}"]
@@ -187,6 +192,23 @@ def environment_files(project: model.Project) -> dict[str, bytes]:
             hint=f"at most {MAX_PROGRAM_FILES} are allowed",
         )
     return dict(sorted(contents.items()))
+
+
+def _class_keys(component: model.Component, places: Mapping[Path, str]) -> dict[str, str]:
+    """Where a component's class is, among files of these names: keys of its section."""
+    name, inside = places[Path(component.file)], Path(component.file).relative_to(component.root).as_posix()
+    folder = name.removesuffix(inside).strip("/") if name.endswith(inside) else ""
+    module = dotted(Path(folder), Path(name)) or INIT.removesuffix(".py")
+    keys = {"path": folder or ".", "class_name": f"{module}:{component.class_name}"}
+    return keys | ({"root": folder} if folder and "source" not in component.pins else {})
+
+
+def _content(component: model.Component, path: Path, project: model.Project) -> bytes:
+    try:
+        return model.read_code(path, project.folder)
+    except OSError as error:
+        hint = "copy the file there, or don't name it"
+        raise UsageError(f"{component.key} names {path}: {error.strerror}", hint=hint) from None
 
 
 def environment_task_files(

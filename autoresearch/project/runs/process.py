@@ -186,19 +186,21 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
     hidden = frozenset(path.resolve() for path in secrets)
     buffer = io.BytesIO()
     places: dict[Path, str] = {}
+    done: set[Path] = set()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         used = files = 0
         for component in project.all():
-            root = _root(project, component)
-            if root in places or not Path(component.file).is_file():
+            root, shown = Path(component.root), _shown(component, project)
+            if shown in done or not Path(component.file).is_file():
                 continue
-            if within and not Path(component.file).resolve().is_relative_to(project.folder.resolve()):
+            if within and not shown.resolve().is_relative_to(project.folder.resolve()):
                 raise Refused(
                     f"{component.origin}: {component.key} lies outside of the project",
                     hint="what came from another participant is run only with files in its folder",
                 )
-            places[root] = OWN if root == project.folder else f"c{len(places)}"
-            for path in _files(root, hidden, also=Path(component.file)):
+            done.add(shown)
+            places.setdefault(root, OWN if root == project.folder else f"c{len(places)}")
+            for path in _files(shown, hidden, also=Path(component.file)):
                 used, files = used + path.stat().st_size, files + 1
                 if used > MOST_BYTES or files > MOST_FILES:
                     raise Refused(
@@ -207,7 +209,7 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
                     )
                 file.writestr(zipfile.ZipInfo(f"{places[root]}/{path.relative_to(root)}"), _code(root, path))
     components = {
-        kind: {name: _moved(project, each, places) for name, each in members.items()}
+        kind: {name: _moved(each, places) for name, each in members.items()}
         for kind, members in project.components.items()
     }
     inside = msgspec.structs.replace(project, folder=Path(OWN), ini=Path(OWN, project.ini.name), components=components)
@@ -221,21 +223,20 @@ def _code(root: Path, path: Path) -> bytes:
         raise Refused(f"{path} can't be read: {error.strerror}", hint="copy the file there") from None
 
 
-def _root(project: Project, component: Component) -> Path:
-    """The folder that a component's code is in."""
-    file = Path(os.path.normpath(component.file))
-    installed = project.hidden / "components"
-    if file.is_relative_to(installed):
-        return installed.joinpath(*file.relative_to(installed).parts[:2])
-    return project.folder if file.is_relative_to(project.folder) else file.parent
+def _shown(component: Component, project: Project) -> Path:
+    """The folder to show of a component: its root; where that is above its package, the package alone."""
+    root, file = Path(component.root), Path(component.file)
+    if root in (file.parent, project.folder, Path(os.path.normpath(project.folder / component.pins.get("path", "")))):
+        return root
+    return root / file.relative_to(root).parts[0]
 
 
-def _moved(project: Project, component: Component, places: dict[Path, str]) -> Component:
-    root = _root(project, component)
+def _moved(component: Component, places: dict[Path, str]) -> Component:
+    root = Path(component.root)
     if root not in places:  # there is no such file, which is an error only where the component is used
         return component
-    inner = Path(os.path.normpath(component.file)).relative_to(root)
-    return msgspec.structs.replace(component, file=f"{places[root]}/{inner}")
+    inner = Path(component.file).relative_to(root)
+    return msgspec.structs.replace(component, file=f"{places[root]}/{inner}", root=places[root])
 
 
 def _files(root: Path, secrets: frozenset[Path], *, also: Path) -> Iterator[Path]:

@@ -234,9 +234,11 @@ def tasks_of_run(log: Log, blobs: BlobStore, prepared: PublishableRun, *, author
 
 
 def is_current(definition: Mapping[str, object]) -> bool:
-    """Whether a task leaves packages and training budget to its agents."""
-    budget = definition.get("budget")
-    return isinstance(budget, Mapping) and budget.get("unit") == "episodes"
+    """Whether a task leaves packages and training budget to its agents, and takes files in folders."""
+    budget, program = definition.get("budget"), definition.get("program")
+    edit = program.get("edit") if isinstance(program, Mapping) else None
+    takes_folders = isinstance(edit, list | tuple) and "*/*.py" in edit
+    return takes_folders and isinstance(budget, Mapping) and budget.get("unit") == "episodes"
 
 
 def _fits(task: TaskBody, digests: Mapping[str, bytes], requirements: list[str], blobs: BlobStore) -> bool:

@@ -116,9 +116,9 @@ def install(  # noqa: PLR0913 - each is an option of the command
         project, besides=f"{kind.lower()}.{name or reference.partition('==')[0].rpartition('/')[2]}"
     )
     sources = [partial(models.offer_from_log, trust=trust, beside=beside, isolated=isolated)]
-    offer = models.with_packages(
-        find_offer(kind, reference, project.folder, class_name=class_name, name=name, sources=sources), beside
-    )
+    offer = find_offer(kind, reference, project.folder, class_name=class_name, name=name, sources=sources)
+    offer, *needed = models.with_needed(project, offer)
+    _say_shadowed(project, offer)
     if isolated and not offer.isolated:
         raise UsageError(
             "--isolated is for components that participants published", hint="autoresearch search --kind component"
@@ -129,10 +129,15 @@ def install(  # noqa: PLR0913 - each is an option of the command
         say(f"your {offer.type} {offer.name} takes the place of the one that ships")
     is_owners = is_allowed(home.paths().allowed, list_digest(project.folder, reaches_of(project)))
     changed = put(project, offer, default=default)
+    for each in needed:
+        changed = put(changed, each, default=False)
+        say(f"installed {each.type} {each.name}, which {offer.type} {offer.name} needs")
     if is_owners or not reaches_of(project):
         allow_reaches(changed.folder, reaches_of(changed), home.paths())
-    if offer.requirements:
-        models.agree(offer.packages)
+    for each in (offer, *needed):
+        if each.requirements:
+            models.agree(each.packages)
+    if any(each.requirements for each in (offer, *needed)):
         models.project_pythons(changed)
     _show(changed, json=json)
     is_default = changed.defaults.get(offer.type) == offer.name
@@ -249,6 +254,15 @@ def _wants_default(project: Project, offer: ComponentOffer) -> bool:
         say(f"the default {offer.type} stays {present}")
         return False
     return typer.confirm(f"Make {offer.name} the default {offer.type} instead of {present}?", default=True, err=True)
+
+
+def _say_shadowed(project: Project, offer: ComponentOffer) -> None:
+    """Say which of its files have the name of a module of Python's own, which an import of that name means."""
+    place = project.folder / offer.path
+    files = [*offer.files, *(each.name for each in place.glob("*.py") if offer.path)]
+    for name in sorted(name for name in files if name.removesuffix(".py") in sys.stdlib_module_names):
+        module = name.removesuffix(".py")
+        say(f"{offer.key} has a file {name}: “import {module}” means Python's own; “from . import {module}” the file")
 
 
 def _show(project: Project, *, json: bool) -> None:

@@ -7,26 +7,29 @@ word.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 import typer
 
-from autoresearch.ask.registry.choosing import resolve
+from autoresearch.ask.registry.choosing import Spec, resolve
 from autoresearch.ask.registry.installing import checked_release
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import Answer
+from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import isolated_packages, locked_packages, note_locked, required
 from autoresearch.project.components.trusting import ComponentOffer, Origin, Pythons
-from autoresearch.project.model import Project
+from autoresearch.project.model import AGENT, Project
 from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.services import Service
 from autoresearch.task.needs import LOOSE, Package, lock_digest
-from autoresearch.text import counted
+from autoresearch.task.release import TYPE
+from autoresearch.text import counted, one_line
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import can_ask, name_packages
 from autoresearch_cli.local_log import fetch_blob, open_desk
@@ -227,6 +230,7 @@ def offer_from_log(
         requirements=list(checked.requirements),
         packages=list(checked.packages),
         isolated=isolated,
+        needs=list(about.metadata.needs),
     )
 
 
@@ -301,6 +305,45 @@ def with_packages(offer: ComponentOffer, beside: Sequence[str]) -> ComponentOffe
     what = f"{offer.name} is not installed: its packages don't fit"
     packages, _ = resolve_packages([*beside, *offer.requirements], what=what)
     return msgspec.structs.replace(offer, packages=packages)
+
+
+# So many components may be needed by one that is installed, and by those in turn.
+NEEDED_MOST = 32
+
+
+def with_needed(project: Project, offer: ComponentOffer) -> list[ComponentOffer]:
+    """A component, then those that it needs and the project has not, and what these need. Nothing is written.
+
+    The packages of each fit what the project and those before it ask for.
+
+    Raises:
+        UsageError: what it needs is no name, or too much.
+        NotFound, AmbiguousName: nobody published what it needs, or several did.
+        Refused: the project has another version of it, or its files are not what its record says.
+        CannotRunHere: the packages don't fit together, with the resolver's own words.
+    """
+    beside = required(project, besides=offer.key)
+    offers = [with_packages(offer, beside)]
+    for each in offers:  # which grows
+        beside += each.requirements
+        for need in each.needs:
+            kind, slash, text = need.partition("/")
+            if not slash or not TYPE.fullmatch(kind) or kind == AGENT or len(offers) > NEEDED_MOST:
+                reason = f"{each.key} needs “{one_line(need, 60)}”, which is no component that can be installed"
+                raise UsageError(reason, hint="needs = policy/NAME==VERSION in its component.ini; ask its publisher")
+            spec = Spec.parse(text)
+            planned = {(other.type, other.name): other.pins for other in offers}
+            present = {(other.type, other.name): other.pins for other in project.all()} | planned
+            pins = present.get((kind, spec.name))
+            if pins is None:
+                say(f"{each.key} needs {kind} {text}")
+                sources = [partial(offer_from_log, trust=False, beside=beside)]
+                offers.append(with_packages(find_offer(kind, text, project.folder, sources=sources), beside))
+            elif spec.version and pins.get("version") != spec.version:
+                version = pins.get("version") or "of your own"
+                reason = f"{each.key} needs {kind} {spec.name} {spec.version}, and this project has {version}"
+                raise Refused(reason, hint=f"autoresearch install {kind} {spec.name}=={spec.version}, then this again")
+    return offers
 
 
 def agree(packages: Sequence[Package]) -> None:

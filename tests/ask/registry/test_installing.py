@@ -206,7 +206,7 @@ def test_a_pyproject_gives_version_and_packages(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.3"\ndependencies = ["numpy>=1.26", "x<2"]\n')
     release = prepare(tmp_path, Description(type="dataset", name="d"))
     assert (release.version, release.metadata.requirements) == ("0.3", ["numpy>=1.26", "x<2"])
-    assert [file.path for file in unpack(release.bundle)] == ["data.txt"]
+    assert [file.path for file in unpack(release.bundle)] == ["data.txt", "pyproject.toml.txt"], "no tool obeys it"
 
 
 def test_packages_that_a_pyproject_asks_for_are_those_of_the_record(

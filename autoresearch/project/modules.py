@@ -1,0 +1,96 @@
+"""What an import in a component's file means: a module of the component's own, as a file below its root, or none.
+
+The root is a folder that holds all of a component's files. ``import utils`` in one of them means the file beside its
+package, as Python has it for a program, else the one in the root, else the one beside it. Nothing is imported here.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+INIT = "__init__.py"
+
+
+def dotted(root: Path, path: Path) -> str:
+    """A module's name below the root: ``inner.deep`` of ``inner/deep.py``, empty of the root's ``__init__.py``."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if path.name == INIT else parts)
+
+
+def own_folder(root: Path, file: Path, name: str, further: Sequence[Path] = ()) -> Path | None:
+    """The folder that has the module which the first part of an absolute import means; None where it is not own.
+
+    The standard library stays what it is. A file that imports its own name means a package of that name.
+    """
+    first = name.partition(".")[0]
+    if first in sys.stdlib_module_names:
+        return None
+    above = file.parent
+    while above != root and (above / INIT).is_file():
+        above = above.parent
+    for folder in dict.fromkeys((above, root, file.parent, *further)):
+        if folder / f"{first}.py" != file and (folder / first).parent == folder and _has(folder / first):
+            return folder
+    return None
+
+
+def _has(place: Path) -> bool:
+    names = (f"{place.name}{each}" for each in (".py", *EXTENSION_SUFFIXES))
+    return any(place.with_name(name).is_file() for name in names) or any(place.rglob("*.py"))
+
+
+def imported_files(root: Path, file: Path, tree: ast.Module) -> dict[Path, bool]:
+    """The component's own files that the code of one of them imports, with the packages that they are in.
+
+    Each with whether it is imported by its plain name, as ``utils.py`` by ``import utils``: its folder is no package.
+    """
+    files: dict[Path, bool] = {}
+    for level, name in _imports(tree):
+        if level:
+            folder = file.parents[level - 1] if level <= len(file.parents) else None
+            folder = folder if folder is not None and folder.is_relative_to(root) else None
+        else:
+            folder = own_folder(root, file, name)
+        if folder is not None:
+            for path in _files_of(root, folder, name.split(".") if name else []):
+                files[path] = files.get(path, True) and path.parent == folder and path.name != INIT
+    return files
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """What a file imports: how many folders above it a name begins, and the name; also by ``import_module("name")``."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((0, each.name) for each in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                yield from ((level, ".".join(filter(None, (module, each.name)))) for each in names)
+            case ast.Call(func=function, args=[ast.Constant(value=str() as name), *_]):
+                called = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+                if called in ("import_module", "__import__") and name.strip("."):
+                    yield len(name) - len(name.lstrip(".")), name.lstrip(".")
+
+
+def packages_above(root: Path, folder: Path) -> Iterator[Path]:
+    """The files of the packages that a folder below the root is in, and its own."""
+    while folder != root:
+        yield from _existing(folder / INIT)
+        folder = folder.parent
+
+
+def _files_of(root: Path, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
+    yield from packages_above(root, folder)
+    yield from _existing(folder / INIT) if folder == root and not parts else ()
+    for part in parts:
+        yield from _existing(folder / f"{part}.py")
+        yield from _existing(folder / part / INIT)
+        folder /= part
+
+
+def _existing(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
