@@ -31,13 +31,12 @@ from autoresearch_cli.ideas import (
     Parent,
     idea_in,
     idea_of,
-    record_of,
     request,
-    tell_run,
     vary,
     wait_for_runs,
 )
 from autoresearch_cli.local_log import open_desk
+from autoresearch_cli.outcomes import record_of, tell_run
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import say
 from autoresearch_cli.rendering.status import queued_line

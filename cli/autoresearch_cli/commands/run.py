@@ -28,8 +28,9 @@ from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
 from autoresearch_cli.groups import RunCommand
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
+from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, refuse_repetition, request
 from autoresearch_cli.local_log import open_desk
+from autoresearch_cli.outcomes import record_of, tell_run
 from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence

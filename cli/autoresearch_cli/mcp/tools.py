@@ -36,7 +36,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
 from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, brief, sanitised
 from autoresearch.words import RunStatus
-from autoresearch_cli import home, ideas
+from autoresearch_cli import home, ideas, outcomes
 from autoresearch_cli.acts.packages import refreshed
 from autoresearch_cli.local_log import open_desk
 
@@ -389,7 +389,7 @@ class Tools:
         task = load_task(self._folder())
         with open_desk() as desk:
             refreshed(desk, task)
-            result, _ = ideas.outcome(desk, questions.record(desk, requests.OneRecord(id=record)), task)
+            result, _ = outcomes.outcome(desk, questions.record(desk, requests.OneRecord(id=record)), task)
         return {"outcome": msgspec.to_builtins(result), **self.show_run(record)}
 
     def progress(self) -> tuple[float, str]:
