@@ -135,9 +135,11 @@ def vary(idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: C
             if claims.tried_by(task.digest, variant.digest_of(number), number, now_ms=now) - {desk.me}
         }
     proposed: list[str] = []
+    # What differs stands first, since a title has room for its beginning only.
+    differing = [name for name, values in grid.items() if len(values) > 1] or list(grid)
     for variant, number in sorted(missing, key=lambda pair: pair[1]) if client else ():
-        values = ", ".join(f"{name} {setting_text(value)}" for name, value in variant.settings.items())
-        why = f"{idea.hypothesis}: {values}" if idea.hypothesis else values
+        values = ", ".join(f"{name} {setting_text(variant.settings[name])}" for name in differing)
+        why = f"{values}: {idea.hypothesis}" if idea.hypothesis else values
         asks = request(Idea(task, variant.program, idea.parent, why, number))
         shared = task.budget.unit != "seconds" and (variant.digest_of(number), number) not in tried
         asks = msgspec.structs.replace(asks, shared=shared)
@@ -158,7 +160,7 @@ def wait_for_runs(
     begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
     for name in (*begun, *queue):
         left = None if end is None else max(0.0, end - time.monotonic())
-        if client.ended(name, left) is None:
+        if client.ended(name, seconds=left) is None:
             break
     with open_desk() as desk:
         for line in refreshed(desk, idea.task):

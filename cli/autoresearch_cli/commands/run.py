@@ -111,7 +111,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
                 record = _through_daemon(each, display)
             except DaemonNotRunning:
                 record = _run_in_process(each, display)
-    tell_run(record, json=json, folder=idea.task)
+    tell_run(record, idea.task, json=json)
 
 
 def _through_daemon(idea: Idea, display: Display) -> str:

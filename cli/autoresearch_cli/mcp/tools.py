@@ -6,10 +6,12 @@ What others wrote stands apart from what this node computed.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from typing_extensions import TypedDict
@@ -21,23 +23,25 @@ from autoresearch.ask.acts.suggesting import suggest as suggestions
 from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.client import Client
 from autoresearch.ask.discussion import NoteView, OpenClaim
-from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.ask.node import Event, QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.records import RecordView
+from autoresearch.ask.records import EditOutcome, RecordView
 from autoresearch.ask.runs.answers import DiffAnswer, EffectView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
 from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
-from autoresearch.propose.program.edits import EditBlock, apply_blocks
+from autoresearch.propose.program.edits import EditBlock, EditError, apply_blocks
 from autoresearch.record.encoding import short_id
+from autoresearch.task.folder_state import BASELINE
 from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
-from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, brief, sanitised
+from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, brief, one_line, sanitised
 from autoresearch.words import RunStatus
 from autoresearch_cli import home, ideas, outcomes
-from autoresearch_cli.acts.packages import refreshed
+from autoresearch_cli.acts.packages import place_edit
 from autoresearch_cli.local_log import open_desk
 
 # Where text of other participants stands in an answer. The server's instructions say what that means.
@@ -190,17 +194,34 @@ def effect_facts(effect: EffectView) -> Facts:
     )
 
 
-def experiment_facts(experiment: VaryAnswer) -> Facts:
-    """An experiment: its programs, what each value did, which settings depend on each other."""
+def experiment_facts(experiment: VaryAnswer, again: Facts) -> Facts:
+    """An experiment: its programs, what each value did, which settings depend on each other; ``again`` asks for it."""
+    following = [{"tool": "run", "arguments": again}]
+    if not experiment.to_go:
+        call = {"tool": "show_run", "arguments": {"run": experiment.best, "part": "source"}}
+        following = [call, {"tool": "run", "arguments": {"parent": experiment.best}, "add": ["edits", "hypothesis"]}]
+        following = following if experiment.best else []
     return _filled(
+        next=following,
         variants=msgspec.to_builtins(experiment.variants),
         levels=msgspec.to_builtins(experiment.levels),
         interactions=msgspec.to_builtins(experiment.interactions),
+        best=experiment.best,
         noise=experiment.noise,
         proposed=experiment.proposed,
         to_go=experiment.to_go,
         elsewhere=experiment.elsewhere or None,
     )
+
+
+def outcome_facts(outcome: EditOutcome) -> Facts:
+    """What came of a run, with the next step as calls of tools."""
+    facts = msgspec.to_builtins(outcome)
+    calls = [_filled(**call) for call in facts.pop("calls")]
+    cause, notes = facts.pop("cause"), facts.pop("notes")
+    for name in ("parent_seeds", "margin", "within_noise") if outcome.gain is None else ():
+        del facts[name]
+    return _filled(**facts | {"next": calls}) | _quoted(cause=cause, notes=notes)
 
 
 def _bounded(seconds: float) -> float:
@@ -225,6 +246,7 @@ ROWS_MAX = 50
 # Clients give up after a minute.
 WAIT_SECONDS = 45.0
 WAIT_SECONDS_MAX = 3600.0
+SEEDS_MAX = 100
 
 
 class Edit(TypedDict):
@@ -232,6 +254,14 @@ class Edit(TypedDict):
 
     search: str
     replace: str
+
+
+class _Base(NamedTuple):
+    """A run with the id of its parent, and its program."""
+
+    id: str
+    parent: str
+    source: str
 
 
 class Tools:
@@ -243,15 +273,20 @@ class Tools:
 
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
-        client = self._client()
+        client, task = self._client(), load_task(self._folder())
         status = client.ask(Node.status)
-        question = requests.OfTask(task=status.task.digest) if status.task else None
-        claims = client.ask(questions.claims, question).claims if question else []
-        return status_facts(status) | _filled(trying=[claim_facts(each) for each in claims])
+        facts = status_facts(status) | {"folder": str(task.folder)}
+        question = requests.OfTask(task=task.digest.hex())
+        try:
+            about = client.ask(questions.top, requests.TopOf(task=question.task, limit=1)).task
+        except NotFound:
+            return facts | {"task": {"runs": 0} | _quoted(name=task.name)}
+        claims = client.ask(questions.claims, question).claims
+        return facts | {"task": task_facts(about)} | _filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
-        answer = self._client().ask(questions.best, requests.OfTask(task=task or None))
+        answer = self._client().ask(questions.best, requests.OfTask(task=self._about(task)))
         leading = {"run": run_facts(answer.run)} if answer.run else {}
         programs = {"confirmed": answer.confirmed, "provisional": answer.provisional, "reported": answer.reported}
         return {
@@ -274,10 +309,10 @@ class Tools:
         """
         limit = max(1, min(limit, ROWS_MAX))
         if order == "best" and not where:
-            top = self._client().ask(questions.top, requests.TopOf(task=task or None, limit=limit))
+            top = self._client().ask(questions.top, requests.TopOf(task=self._about(task), limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
         question = requests.RecordsOf(
-            task=task or None, kind="run", limit=limit, before=before or None, where=[where] if where else []
+            task=self._about(task), kind="run", limit=limit, before=before or None, where=[where] if where else []
         )
         records = self._client().ask(questions.records, question).records
         return listed_facts([record_facts(each) for each in records], limit=limit)
@@ -289,7 +324,7 @@ class Tools:
 
         `lineage` are the steps from the baseline to it: which change brought what.
         """
-        client, reference = self._client(), requests.OneRecord(id=run)
+        client, reference = self._client(), self._reference(run)
         if part == "lineage":
             return {
                 "steps": [run_facts(step.run) for step in client.ask(questions.lineage, reference).steps if step.run]
@@ -306,7 +341,8 @@ class Tools:
 
     def diff(self, old: str, new: str) -> Facts:
         """What changed from one run's program to another's, and their numbers. `@~1` is the parent of the best run."""
-        diff = self._client().ask(questions.diff, requests.Difference(old=old, new=new))
+        task = self._about("") if "@" in (old[:1], new[:1]) else None
+        diff = self._client().ask(questions.diff, requests.Difference(old=old, new=new, task=task))
         return change_facts(diff)
 
     def effects(self, suggest: int = 0, settings: dict[str, float | str | bool] | None = None, task: str = "") -> Facts:
@@ -316,7 +352,7 @@ class Tools:
         With `suggest` also so many changes that the search would try, with the value that it expects; with `settings`
         what it expects of the best program with these. Both are about the task folder and run nothing.
         """
-        effects = self._client().ask(questions.effects, requests.OfTask(task=task or None)).effects[:ROWS_MAX]
+        effects = self._client().ask(questions.effects, requests.OfTask(task=self._about(task))).effects[:ROWS_MAX]
         rows = {"rows": [effect_facts(each) for each in effects]}
         if suggest < 1 and not settings:
             return rows
@@ -334,11 +370,11 @@ class Tools:
 
     def program(self, run: str) -> str:
         """The program of a run by its id, `@` (best) or `@mine`."""
-        return sanitised(self._client().ask(questions.source, requests.OneRecord(id=run)), lines=True)
+        return sanitised(self._client().ask(questions.source, self._reference(run)), lines=True)
 
     def run(
         self,
-        hypothesis: str,
+        hypothesis: str = "",
         edits: list[Edit] | None = None,
         program: str = "",
         parent: str = "@",
@@ -350,47 +386,76 @@ class Tools:
         """Run a changed program here: claimed, trained in the sandbox, measured, compared with its parent, published.
 
         Give `edits` of the parent's program (each search text must stand there exactly once), or the whole `program`.
-        `hypothesis` says why it should help; everybody reads it. `replicate` is the number of the first seed: another
-        one than 0 measures a program again. `outcome` in the answer says keep or discard. If the run takes longer than
-        `wait_seconds`, this answers with its `name`, for `result`. `vary` names settings with several values each:
-        every combination is run with `seeds` seeds. Ask again with the same where `to_go` is left after `wait_seconds`.
+        `hypothesis` says why it should help; everybody reads it. `outcome` in the answer says keep or discard, and
+        `next` what to call then. Without edits the parent itself is measured again: `parent` "@" with `replicate` 1,
+        the number of the first seed, which was not run yet. Before the first run that is the baseline.
+        `vary` names settings with several values each: every combination is run with `seeds` seeds. Ask again with the
+        same where `to_go` is left. A run that takes longer than `wait_seconds` goes on: `result` waits for its name, or
+        for several names. `wait_seconds` 0 only hands it over.
         """
         client, folder = self._client(), self._folder()
-        if vary and not edits and not program:
-            parent, program = self._source(client, folder, parent)
+        task = load_task(folder)
+        is_changed = bool(edits or program)
+        if (is_changed or vary) and not hypothesis.strip():
+            raise UsageError("hypothesis is empty", hint="say in a sentence why the change should help")
+        if is_changed:
+            parent, program = self._program(client, task, edits, program, parent)
         else:
-            parent, program = self._program(client, folder, edits, program, parent)
+            base = self._source(client, task, parent)
+            parent, program = (base.id if vary else base.parent), base.source
+        seeds, idea = max(1, min(seeds, SEEDS_MAX)), Idea(task, program, parent, hypothesis, replicate)
         if vary:
-            idea = Idea(load_task(folder), program, parent, hypothesis)
             begun = ideas.vary(idea, vary, seeds, client)
             latest = ideas.wait_for_runs(idea, vary, seeds, client, _bounded(wait_seconds))
-            return experiment_facts(msgspec.structs.replace(latest, proposed=begun.proposed))
-        if previous := ideas.repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
-            raise Refused(
-                f"this program was run with this seed before: {short_id(previous[0])}",
-                hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
-            )
-        proposal = requests.ProposeRequest(
-            task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds, replicate=replicate
-        )
-        return self.result(client.ask(Node.propose, proposal).proposed[0], wait_seconds)
+            again = {"hypothesis": hypothesis, "vary": vary, "seeds": seeds, "parent": parent or "@"}
+            return experiment_facts(msgspec.structs.replace(latest, proposed=begun.proposed), again)
+        for number in range(seeds):
+            if previous := ideas.repetition(replace(idea, replicate=replicate + number)):
+                raise Refused(
+                    f"this program was run with this seed before: {short_id(previous[0])}",
+                    hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
+                )
+        names = client.ask(Node.propose, ideas.request(idea, seeds=seeds)).proposed
+        stays = place_edit(folder, program, hypothesis) if is_changed and outcomes.is_own(folder) else ""
+        return self.result(names if seeds > 1 else names[0], wait_seconds) | _filled(folder=stays)
 
-    def result(self, name: str, wait_seconds: float = WAIT_SECONDS) -> Facts:
+    def result(self, name: str | list[str], wait_seconds: float = WAIT_SECONDS, first: bool = False) -> Facts:
         """What came of a `run` that took longer than its `wait_seconds`, by the name that it answered with.
 
-        Also of one of an earlier session, or of `autoresearch run propose`.
+        Also of one of an earlier session, or of `autoresearch run propose`. Several names wait for all of them, with
+        `first` until one has ended: `ended` has these, `left` goes on.
         """
-        ended = self._client().ended(name, _bounded(wait_seconds))
-        if ended is None:
-            return {"state": "queued", "name": name, "next": "result with this name; status says what it waits for"}
-        record = ended.data.get("id")
+        names = list(dict.fromkeys([name] if isinstance(name, str) else name))
+        if not names:
+            raise UsageError("name is an empty list", hint="status lists what waits")
+        end, left, ended = time.monotonic() + _bounded(wait_seconds), list(names), list[Facts]()
+        while left and not (first and ended):
+            event = self._client().ended(*left, seconds=max(0.0, end - time.monotonic()))
+            if event is None:
+                break
+            left.remove(str(event.data["assignment"]))
+            try:
+                ended.append({"name": event.data["assignment"], **self._ended(event)})
+            except AutoresearchError as error:
+                if isinstance(name, str):
+                    raise
+                ended.append({"name": event.data["assignment"], "lost": one_line(str(error))})
+        following = (
+            [{"tool": "result", "arguments": {"name": left if isinstance(name, list) else left[0]}}] if left else []
+        )
+        if isinstance(name, list):
+            return {"ended": ended, **_filled(left=left, next=following)}
+        return ended[0] if ended else {"state": "queued", "name": name, "next": following}
+
+    def _ended(self, event: Event) -> Facts:
+        """What came of a run, by the event that ended it."""
+        record = event.data.get("id")
         if not isinstance(record, str) or not record:
-            raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
-        task = load_task(self._folder())
-        with open_desk() as desk:
-            refreshed(desk, task)
-            result, _ = outcomes.outcome(desk, questions.record(desk, requests.OneRecord(id=record)), task)
-        return {"outcome": msgspec.to_builtins(result), **self.show_run(record)}
+            raise AutoresearchError(f"the run did not take place: {event.data.get('reason') or event.text}")
+        answer, lines = outcomes.ended_run(record, str(event.data["folder"] or self._folder()))
+        assert answer.outcome is not None
+        assert answer.run is not None
+        return {"outcome": outcome_facts(answer.outcome), **run_facts(answer.run), **_filled(folder=lines)}
 
     def progress(self) -> tuple[float, str]:
         """How far the run is that somebody proposed here and that a worker does now, from 0 to 1, and words for it."""
@@ -413,11 +478,13 @@ class Tools:
         nobody tried, which values of a setting. Then `facts` and `tried` answer it from the numbers of all runs.
         """
         limit, client = max(1, min(limit, ROWS_MAX)), self._client()
-        notes = client.ask(questions.notes, requests.NotesOf(task=task or None, query=query, limit=limit)).notes
+        notes = client.ask(questions.notes, requests.NotesOf(task=self._about(task), query=query, limit=limit)).notes
         rows = {"rows": [note_facts(each) for each in notes]}
         if not re.search(r"\w", query):
             return rows
-        answer = client.ask(Node.ask, requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=task, model=False))
+        answer = client.ask(
+            Node.ask, requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=self._about(task), model=False)
+        )
         facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in answer.facts]
         return rows | _quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
 
@@ -445,32 +512,59 @@ class Tools:
         Give the same `edits` or `program` as to `run`. Refused when another node tries it or has run it.
         """
         client, folder = self._client(), self._folder()
-        parent, program = self._program(client, folder, edits, program, parent)
+        parent, program = self._program(client, load_task(folder), edits, program, parent)
         request = requests.ClaimRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
         )
         return claim_facts(client.ask(Node.claim, request).claim)
 
+    def _about(self, task: str) -> str:
+        """The task that a question is about: the folder's where none is named. Raises NotFound before its first run."""
+        if task:
+            return task
+        own = load_task(self._folder())
+        digest = own.digest.hex()
+        try:
+            self._client().ask(questions.top, requests.TopOf(task=digest, limit=1))
+        except NotFound as error:
+            sentence = f"no run on the task {own.name} is in this log yet: run without edits runs its baseline"
+            raise NotFound(sentence) from error
+        return digest
+
+    def _reference(self, run: str) -> requests.OneRecord:
+        """A run that a caller names; `@` and such are about the folder's task."""
+        return requests.OneRecord(id=run, task=self._about("") if run.startswith("@") else None)
+
     def _program(
-        self, client: Client, folder: Path, edits: list[Edit] | None, program: str, parent: str
+        self, client: Client, task: Task, edits: list[Edit] | None, program: str, parent: str
     ) -> tuple[str, str]:
         """The parent run's id, and the program that edits of its program make, or the whole one that was given."""
         if bool(edits) == bool(program):
             raise UsageError("give either edits or a whole program")
-        parent, source = self._source(client, folder, parent)
+        base = self._source(client, task, parent)
         if edits:
-            program = apply_blocks(source, [EditBlock(edit["search"], edit["replace"]) for edit in edits])
-            if source_digest(program) == source_digest(source):
-                raise UsageError("the edits change nothing but comments or spacing")
-        return parent, program
+            try:
+                program = apply_blocks(base.source, [EditBlock(edit["search"], edit["replace"]) for edit in edits])
+            except EditError as error:
+                run = short(base.id) or BASELINE
+                raise UsageError(
+                    f"the program of {run}: {error}", hint=f"show_run {run}, part source, has it"
+                ) from error
+        if source_digest(program) == source_digest(base.source) and base.id:
+            raise UsageError(
+                "this changes nothing but comments or spacing",
+                hint="without edits and program, run measures the parent itself with another replicate",
+            )
+        return base.id, program
 
-    def _source(self, client: Client, folder: Path, parent: str) -> tuple[str, str]:
-        """A run and its program; before the first run the baseline and no parent."""
-        task = load_task(folder)
+    def _source(self, client: Client, task: Task, parent: str) -> _Base:
+        """A run with its program; before the first run the baseline and no parent."""
         reference = requests.OneRecord(id=parent, task=task.digest.hex())
         try:
-            return client.ask(questions.run, reference).record.id, client.ask(questions.source, reference)
+            run = client.ask(questions.run, reference).run
+            assert run is not None, "the operation answers with runs only"
+            return _Base(run.id, run.run.parent or "", str(client.ask(questions.source, reference)))
         except NotFound:
-            if parent != "@":
+            if parent not in ("@", BASELINE):
                 raise
-            return "", task.baseline.decode()
+            return _Base("", "", task.baseline.decode())
