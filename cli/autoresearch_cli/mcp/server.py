@@ -26,7 +26,8 @@ from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.propose.mind.brief import plain_line
 from autoresearch.text import one_line
 from autoresearch.version import __version__
-from autoresearch_cli.mcp.tools import OTHERS, Facts, Tools
+from autoresearch_cli.mcp.facts import OTHERS, Facts
+from autoresearch_cli.mcp.tools import Tools
 
 logger = logging.getLogger(__name__)
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from typing_extensions import TypedDict
@@ -20,16 +19,11 @@ from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST
 from autoresearch.ask.acts.suggesting import suggest as suggestions
-from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.client import Client
-from autoresearch.ask.discussion import NoteView, OpenClaim
-from autoresearch.ask.node import Event, QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.records import EditOutcome, RecordView
-from autoresearch.ask.runs.answers import DiffAnswer, EffectView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
-from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
 from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
 from autoresearch.propose.program.edits import EditBlock, EditError, apply_blocks
@@ -38,208 +32,33 @@ from autoresearch.task.folder_state import BASELINE
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
-from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, brief, one_line, sanitised
-from autoresearch.words import RunStatus
+from autoresearch.text import QUESTION_CHARACTERS, brief, one_line, sanitised
 from autoresearch_cli import home, ideas, outcomes
 from autoresearch_cli.acts.packages import place_edit
 from autoresearch_cli.local_log import open_desk
-
-# Where text of other participants stands in an answer. The server's instructions say what that means.
-OTHERS = "written_by_participants"
-LINE_CHARACTERS = 280
-PAGE_CHARACTERS = 12_000
-
-Facts = dict[str, Any]
-
-
-def _filled(**facts: object) -> Facts:
-    """Facts without those that say nothing."""
-    return {name: value for name, value in facts.items() if value not in (None, "", [], {})}
-
-
-def _quoted(**values: object) -> Facts:
-    """What others chose, apart: texts, and values with names that they gave."""
-    cleaned = {name: _clean(value) for name, value in values.items() if value}
-    return {OTHERS: cleaned} if cleaned else {}
-
-
-def _clean(content: object) -> object:
-    match content:
-        case str():
-            return sanitised(content, lines=True)[:LINE_CHARACTERS]
-        case Mapping():
-            return {_clean(name): _clean(value) for name, value in content.items()}
-        case list() | tuple():
-            return [_clean(value) for value in content]
-    return content
-
-
-def _word(word: str, words: type[StrEnum] | tuple[str, ...]) -> str | None:
-    """A word of this program; None for another one, that a participant made up."""
-    return str(word) if word in tuple(words) else None
-
-
-def page_facts(text: str, offset: int) -> Facts:
-    """A part of a long text of a participant, and where the next one begins."""
-    clean = sanitised(text, lines=True)
-    part = clean[offset : offset + PAGE_CHARACTERS]
-    following = offset + len(part)
-    return {
-        "offset": offset,
-        "characters": len(clean),
-        "next_offset": following if following < len(clean) else None,
-        OTHERS: {"text": part},
-    }
-
-
-def status_facts(answer: StatusAnswer) -> Facts:
-    """What the node does, what waits, and how far the task is."""
-    return _filled(
-        state=answer.state,
-        reason=answer.reason,
-        task=task_facts(answer.task) if answer.task else None,
-        workers=[_worker(each) for each in answer.workers],
-        queue=[queued(each) for each in answer.queue],
-        to_count=answer.to_count,
-        conditions=[sanitised(f"{condition.name}: {condition.sentence}") for condition in answer.conditions],
-    )
-
-
-def task_facts(task: TaskStatus) -> Facts:
-    """The question and how far the network has come with it."""
-    return _filled(
-        direction=_word(task.direction, (MINIMIZE, MAXIMIZE)),
-        floor=task.floor,
-        baseline=task.baseline,
-        best={"id": task.best.id, "state": task.best.state, **number_facts(task.best)} if task.best else None,
-        runs=task.runs,
-        failed=task.failed,
-    ) | _quoted(name=task.name, metric=task.metric)
-
-
-def _worker(worker: WorkerStatus) -> Facts:
-    run = worker.run
-    if run is None:
-        return _filled(device=worker.device, doing="nothing")
-    facts = _filled(device=worker.device, doing=run.kind or "run", fraction=round(run.fraction, 3), loss=run.loss)
-    return facts | _quoted(title=run.title, headline=run.headline)
-
-
-def queued(waiting: QueuedRun) -> Facts:
-    """A program that waits for a worker."""
-    return _filled(name=waiting.name, parent=waiting.parent) | _quoted(title=waiting.title, waits=waiting.reason)
-
-
-def number_facts(numbers: RunNumbers) -> Facts:
-    """The numbers of a run by their words: what its author reports, what verifiers measured, its gain on its parent."""
-    return {name: number for name, number in msgspec.structs.asdict(numbers_of(numbers)).items() if number is not None}
-
-
-def program_facts(program: ProgramView) -> Facts:
-    """A row of the leaderboard."""
-    return _filled(
-        position=program.position or None,
-        id=program.id,
-        state=program.state,
-        verdict=program.verdict,
-        **number_facts(program),
-        parent=program.parent,
-    ) | _quoted(title=program.title, headline=program.headline)
-
-
-def run_facts(view: RunView) -> Facts:
-    """One run, and how it compares with its parent."""
-    run = view.run
-    return _filled(
-        id=view.id,
-        status=_word(run.status, RunStatus) or "unknown",
-        state=view.standing.state,
-        **number_facts(view.standing),
-        parent=run.parent,
-        seed=run.seed,
-        replicate=run.replicate,
-        seconds=round(run.duration_ms / 1000, 1),
-    ) | _quoted(
-        title=run.title,
-        headline=view.standing.headline,
-        hypothesis=run.hypothesis,
-        reason=run.reason,
-        proposer=run.proposed_by,
-        metrics=run.metrics,
-    )
-
-
-def record_facts(record: RecordView) -> Facts:
-    """A record in a line."""
-    return _filled(id=record.id, kind=record.kind, state=record.state) | _quoted(summary=record.summary)
-
-
-def note_facts(note: NoteView) -> Facts:
-    """A note, with what became of the runs that cite it."""
-    return _filled(
-        id=note.id, topic=note.topic, evidence=list(note.evidence), better=note.better, worse=note.worse
-    ) | _quoted(text=note.text)
-
-
-def claim_facts(claim: OpenClaim) -> Facts:
-    """What is being tried, and until when (milliseconds since 1970)."""
-    return _filled(id=claim.id, until_ms=claim.until_ms, source_digest=claim.source_digest) | _quoted(title=claim.title)
-
-
-def effect_facts(effect: EffectView) -> Facts:
-    """What a setting did."""
-    facts = msgspec.structs.asdict(effect)
-    return _filled(**{name: value for name, value in facts.items() if name not in ("name", "failed_as")}) | _quoted(
-        setting=effect.name, failed_as=effect.failed_as
-    )
-
-
-def experiment_facts(experiment: VaryAnswer, again: Facts) -> Facts:
-    """An experiment: its programs, what each value did, which settings depend on each other; ``again`` asks for it."""
-    following = [{"tool": "run", "arguments": again}]
-    if not experiment.to_go:
-        call = {"tool": "show_run", "arguments": {"run": experiment.best, "part": "source"}}
-        following = [call, {"tool": "run", "arguments": {"parent": experiment.best}, "add": ["edits", "hypothesis"]}]
-        following = following if experiment.best else []
-    return _filled(
-        next=following,
-        variants=msgspec.to_builtins(experiment.variants),
-        levels=msgspec.to_builtins(experiment.levels),
-        interactions=msgspec.to_builtins(experiment.interactions),
-        best=experiment.best,
-        noise=experiment.noise,
-        proposed=experiment.proposed,
-        to_go=experiment.to_go,
-        elsewhere=experiment.elsewhere or None,
-    )
-
-
-def outcome_facts(outcome: EditOutcome) -> Facts:
-    """What came of a run, with the next step as calls of tools."""
-    facts = msgspec.to_builtins(outcome)
-    calls = [_filled(**call) for call in facts.pop("calls")]
-    cause, notes = facts.pop("cause"), facts.pop("notes")
-    for name in ("parent_seeds", "margin", "within_noise") if outcome.gain is None else ():
-        del facts[name]
-    return _filled(**facts | {"next": calls}) | _quoted(cause=cause, notes=notes)
+from autoresearch_cli.mcp.facts import (
+    Facts,
+    change_facts,
+    claim_facts,
+    effect_facts,
+    experiment_facts,
+    filled,
+    listed_facts,
+    note_facts,
+    outcome_facts,
+    page_facts,
+    program_facts,
+    queued,
+    quoted,
+    record_facts,
+    run_facts,
+    status_facts,
+    task_facts,
+)
 
 
 def _bounded(seconds: float) -> float:
     return max(0.0, min(seconds, WAIT_SECONDS_MAX))
-
-
-def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
-    """A page of rows; a full one says how to go on."""
-    last = rows[-1].get("id") if len(rows) == limit else None
-    return {"rows": list(rows), **({"next_before": last} if last else {})}
-
-
-def change_facts(diff: DiffAnswer) -> Facts:
-    """What changed between two runs."""
-    part = page_facts(diff.diff, 0)
-    quoted = {OTHERS: {**_quoted(change=diff.change).get(OTHERS, {}), **part[OTHERS]}}
-    numbers = {"old_numbers": number_facts(diff.old_numbers), "new_numbers": number_facts(diff.new_numbers)}
-    return {"old": diff.old, "new": diff.new, "is_parent": diff.is_parent, **_filled(**numbers), **part, **quoted}
 
 
 ROWS_MAX = 50
@@ -280,9 +99,9 @@ class Tools:
         try:
             about = client.ask(questions.top, requests.TopOf(task=question.task, limit=1)).task
         except NotFound:
-            return facts | {"task": {"runs": 0} | _quoted(name=task.name)}
+            return facts | {"task": {"runs": 0} | quoted(name=task.name)}
         claims = client.ask(questions.claims, question).claims
-        return facts | {"task": task_facts(about)} | _filled(trying=[claim_facts(each) for each in claims])
+        return facts | {"task": task_facts(about)} | filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
@@ -359,7 +178,7 @@ class Tools:
         folder, count = load_task(self._folder()), max(1, min(suggest, SUGGESTIONS_MOST))
         with open_desk() as desk:
             made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=home.now_ms())
-        return rows | _quoted(suggestions=msgspec.to_builtins(made.suggestions))
+        return rows | quoted(suggestions=msgspec.to_builtins(made.suggestions))
 
     def history(self) -> str:
         """What is known of the task on some pages: programs, effects, failures, notes, what is tried now."""
@@ -417,7 +236,7 @@ class Tools:
                 )
         names = client.ask(Node.propose, ideas.request(idea, seeds=seeds)).proposed
         stays = place_edit(folder, program, hypothesis) if is_changed and outcomes.is_own(folder) else ""
-        return self.result(names if seeds > 1 else names[0], wait_seconds) | _filled(folder=stays)
+        return self.result(names if seeds > 1 else names[0], wait_seconds) | filled(folder=stays)
 
     def result(self, name: str | list[str], wait_seconds: float = WAIT_SECONDS, first: bool = False) -> Facts:
         """What came of a `run` that took longer than its `wait_seconds`, by the name that it answered with.
@@ -444,7 +263,7 @@ class Tools:
             [{"tool": "result", "arguments": {"name": left if isinstance(name, list) else left[0]}}] if left else []
         )
         if isinstance(name, list):
-            return {"ended": ended, **_filled(left=left, next=following)}
+            return {"ended": ended, **filled(left=left, next=following)}
         return ended[0] if ended else {"state": "queued", "name": name, "next": following}
 
     def _ended(self, event: Event) -> Facts:
@@ -455,7 +274,7 @@ class Tools:
         answer, lines = outcomes.ended_run(record, str(event.data["folder"] or self._folder()))
         assert answer.outcome is not None
         assert answer.run is not None
-        return {"outcome": outcome_facts(answer.outcome), **run_facts(answer.run), **_filled(folder=lines)}
+        return {"outcome": outcome_facts(answer.outcome), **run_facts(answer.run), **filled(folder=lines)}
 
     def progress(self) -> tuple[float, str]:
         """How far the run is that somebody proposed here and that a worker does now, from 0 to 1, and words for it."""
@@ -486,7 +305,7 @@ class Tools:
             Node.ask, requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=self._about(task), model=False)
         )
         facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in answer.facts]
-        return rows | _quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
+        return rows | quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
 
     def note(
         self, text: str, evidence: list[str] | None = None, topic: Literal["insight", "hypothesis"] = "insight"
