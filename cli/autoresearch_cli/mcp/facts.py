@@ -206,6 +206,6 @@ def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
 def change_facts(diff: DiffAnswer) -> Facts:
     """What changed between two runs."""
     part = page_facts(diff.diff, 0)
-    quoted = {OTHERS: {**quoted(change=diff.change).get(OTHERS, {}), **part[OTHERS]}}
+    texts = {OTHERS: {**quoted(change=diff.change).get(OTHERS, {}), **part[OTHERS]}}
     numbers = {"old_numbers": number_facts(diff.old_numbers), "new_numbers": number_facts(diff.new_numbers)}
-    return {"old": diff.old, "new": diff.new, "is_parent": diff.is_parent, **filled(**numbers), **part, **quoted}
+    return {"old": diff.old, "new": diff.new, "is_parent": diff.is_parent, **filled(**numbers), **part, **texts}
