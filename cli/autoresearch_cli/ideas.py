@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask.acts.edited_program import Idea, seed_number
+from autoresearch.ask.acts.edited_program import Idea, plan_of_idea, seed_number
 from autoresearch.ask.acts.varying import VaryAnswer, outcome_of, variants
 from autoresearch.ask.client import Client
 from autoresearch.ask.desk import Desk
@@ -25,6 +25,8 @@ from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
+from autoresearch.propose.mind.register import repeated_end
+from autoresearch.propose.search.dead_ends import DeadEnd
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.folder_state import BASELINE, started_from
@@ -45,6 +47,8 @@ Parent = Annotated[str, typer.Option("--parent", metavar="ID", help=PARENT_HELP)
 Hypothesis = Annotated[
     str, typer.Option("--hypothesis", metavar="TEXT", help="Why it should help. Its beginning is the run's title.")
 ]
+
+Anyway = Annotated[bool, typer.Option("--anyway", help="Run it also where it goes into a dead end again.")]
 
 
 def request(idea: Idea, *, seeds: int = 1) -> ProposeRequest:
@@ -104,6 +108,22 @@ def refuse_repetition(idea: Idea) -> None:
         hint=f"edit {program_files(idea.task)}; or measure it with another seed: --replicate {seed}; "
         "or run it all the same: --again",
     )
+
+
+def dead_end(idea: Idea) -> DeadEnd | None:
+    """The dead end that an idea goes into again; None where there is none, or its hypothesis names a run of it."""
+    with open_desk() as desk:
+        plan = plan_of_idea(desk.log, desk.blobs, idea, author=desk.me or b"")
+        return repeated_end(desk.log, desk.blobs, idea.task, plan, me=desk.me)
+
+
+def refuse_dead_end(idea: Idea) -> None:
+    """Raise Refused where an idea goes into a dead end again and does not say why it differs."""
+    if end := dead_end(idea):
+        raise Refused(
+            f"this goes into a dead end again: {end.sentence}",
+            hint=f"say why yours differs: --hypothesis 'unlike {short_id(end.runs[0])} …'; or run it: --anyway",
+        )
 
 
 def vary(idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: Client | None) -> VaryAnswer:

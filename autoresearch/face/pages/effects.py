@@ -99,6 +99,8 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
         "chosen": setting,
         "axes": list(dict.fromkeys([*names[:MOST_AXES], setting])),
         "metric": answer.metric,
+        "dead_ends": answer.dead_ends,
+        "notes": answer.notes,
     }
 
 

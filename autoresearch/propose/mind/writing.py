@@ -159,6 +159,12 @@ def _sections(history: History, task: Task) -> list[_Section]:
             [_failure_row(entry) for entry in history.failures],
         ),
         _Section(
+            "Dead ends",
+            "Tried often enough: no gain as large as the noise, or a failure each time. Choose something else; or name "
+            "one of the runs in your hypothesis and say why yours differs.",
+            [plain_line(entry.sentence, _NOTE) for entry in history.dead_ends],
+        ),
+        _Section(
             "Effects",
             "Over pairs of a run and its parent: median change of the value when a constant is raised or a +patch is "
             "added, its 95 % interval, in how many pairs it helped. Then how many runs failed, if any. "

@@ -28,10 +28,12 @@ from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Json, complete_reference
 from autoresearch_cli.ideas import (
+    Anyway,
     Hypothesis,
     Parent,
     idea_in,
     idea_of,
+    refuse_dead_end,
     request,
     vary,
     wait_for_runs,
@@ -107,10 +109,13 @@ def propose(
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds.")] = 1,
+    anyway: Anyway = False,
 ) -> Answered:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
-    proposal = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
-    answer = home.client().ask(Node.propose, proposal)
+    client, idea = home.client(), idea_of(program, task, parent, hypothesis)
+    if not anyway:
+        refuse_dead_end(idea)
+    answer = client.ask(Node.propose, request(idea, seeds=seeds))
     yield answer
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")

@@ -28,7 +28,7 @@ from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
 from autoresearch_cli.groups import RunCommand
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, refuse_repetition, request
+from autoresearch_cli.ideas import Anyway, Hypothesis, Parent, idea_in, refuse_dead_end, refuse_repetition, request
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.outcomes import record_of, tell_run
 from autoresearch_cli.rendering.boards import row_words
@@ -79,6 +79,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     again: Annotated[
         bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")
     ] = False,
+    anyway: Anyway = False,
     json: catalogue.Json = False,
 ) -> None:
     """Train the program of a task folder once and compare it with the run that it changes; or benchmark a project.
@@ -104,6 +105,8 @@ def run(  # noqa: PLR0913 - each is an option of the command
     ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
     for each in ideas if not again else ():
         refuse_repetition(each)
+    if not anyway:
+        refuse_dead_end(idea)
     ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
     for each in ideas:
         with choose_display(quiet=True) as display:

@@ -28,7 +28,7 @@ from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
 from autoresearch.propose.program.edits import EditBlock, EditError, apply_blocks
 from autoresearch.record.encoding import short_id
-from autoresearch.task.folder_state import BASELINE
+from autoresearch.task.folder_state import BASELINE, kept_baselines
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
@@ -66,6 +66,7 @@ ROWS_MAX = 50
 WAIT_SECONDS = 45.0
 WAIT_SECONDS_MAX = 3600.0
 SEEDS_MAX = 100
+RUNS_NAMED = 6
 
 
 class Edit(TypedDict):
@@ -92,15 +93,17 @@ class Tools:
 
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
-        client, task = self._client(), load_task(self._folder())
+        client = self._client()
         status = client.ask(Node.status)
-        facts = status_facts(status) | {"folder": str(task.folder)}
-        question = requests.OfTask(task=task.digest.hex())
+        facts = status_facts(status) | {"folder": str(self._folder())}
         try:
-            about = client.ask(questions.top, requests.TopOf(task=question.task, limit=1)).task
-        except NotFound:
-            return facts | {"task": {"runs": 0} | quoted(name=task.name)}
-        claims = client.ask(questions.claims, question).claims
+            digest = self._about("") or (status.task.digest if status.task else None)
+        except NotFound as error:
+            return facts | {"task": {"runs": 0, "next": [{"tool": "run", "arguments": {}}], "state": str(error)}}
+        if digest is None:
+            return facts
+        about = client.ask(questions.top, requests.TopOf(task=digest, limit=1)).task
+        claims = client.ask(questions.claims, requests.OfTask(task=digest)).claims
         return facts | {"task": task_facts(about)} | filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
@@ -168,21 +171,25 @@ class Tools:
         """What each setting did, over all pairs of a run and its parent: the surest help first.
 
         `median` is the change of the value when it is raised or the +part is added, `low` and `high` its 95 % interval.
+        `dead_ends` were tried often enough without a gain, or failed each time: `run` refuses a change that goes there
+        once more, unless its hypothesis names one of the runs and says why it differs.
         With `suggest` also so many changes that the search would try, with the value that it expects; with `settings`
         what it expects of the best program with these. Both are about the task folder and run nothing.
         """
-        effects = self._client().ask(questions.effects, requests.OfTask(task=self._about(task))).effects[:ROWS_MAX]
-        rows = {"rows": [effect_facts(each) for each in effects]}
+        answer = self._client().ask(questions.effects, requests.OfTask(task=self._about(task)))
+        ends = msgspec.to_builtins(answer.dead_ends[:ROWS_MAX])
+        rows = {"rows": [effect_facts(each) for each in answer.effects[:ROWS_MAX]]}
+        extra = {"dead_ends": [filled(**end) for end in ends], "notes": answer.notes}
         if suggest < 1 and not settings:
-            return rows
-        folder, count = load_task(self._folder()), max(1, min(suggest, SUGGESTIONS_MOST))
+            return rows | quoted(**extra)
+        folder, count = self._task(), max(1, min(suggest, SUGGESTIONS_MOST))
         with open_desk() as desk:
             made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=home.now_ms())
-        return rows | quoted(suggestions=msgspec.to_builtins(made.suggestions))
+        return rows | quoted(suggestions=msgspec.to_builtins(made.suggestions), **extra)
 
     def history(self) -> str:
         """What is known of the task on some pages: programs, effects, failures, notes, what is tried now."""
-        task = load_task(self._folder())
+        task = self._task()
         with open_desk() as desk:
             history = gather(desk.log, desk.blobs, task, now_ms=home.now_ms(), me=desk.me)
         return history_text(history, task, HISTORY_BYTES)
@@ -191,7 +198,7 @@ class Tools:
         """The program of a run by its id, `@` (best) or `@mine`."""
         return sanitised(self._client().ask(questions.source, self._reference(run)), lines=True)
 
-    def run(
+    def run(  # noqa: PLR0913, PLR0917 - arguments of a tool have names
         self,
         hypothesis: str = "",
         edits: list[Edit] | None = None,
@@ -201,6 +208,7 @@ class Tools:
         replicate: int = 0,
         wait_seconds: float = WAIT_SECONDS,
         vary: dict[str, list[float | str | bool]] | None = None,
+        anyway: bool = False,
     ) -> Facts:
         """Run a changed program here: claimed, trained in the sandbox, measured, compared with its parent, published.
 
@@ -210,10 +218,10 @@ class Tools:
         the number of the first seed, which was not run yet. Before the first run that is the baseline.
         `vary` names settings with several values each: every combination is run with `seeds` seeds. Ask again with the
         same where `to_go` is left. A run that takes longer than `wait_seconds` goes on: `result` waits for its name, or
-        for several names. `wait_seconds` 0 only hands it over.
+        for several names. `wait_seconds` 0 only hands it over. `anyway` runs what goes into a dead end again.
         """
         client, folder = self._client(), self._folder()
-        task = load_task(folder)
+        task = self._task()
         is_changed = bool(edits or program)
         if (is_changed or vary) and not hypothesis.strip():
             raise UsageError("hypothesis is empty", hint="say in a sentence why the change should help")
@@ -234,6 +242,13 @@ class Tools:
                     f"this program was run with this seed before: {short_id(previous[0])}",
                     hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
                 )
+        if is_changed and not anyway and (end := ideas.dead_end(idea)):
+            about = f" of {end.region.setting}" if end.region else ""
+            raise Refused(
+                f"this goes into a dead end{about} again: runs {', '.join(map(short_id, end.runs[:RUNS_NAMED]))}",
+                hint="effects tells it under dead_ends; name one of the runs in hypothesis and say why yours differs, "
+                "or give anyway: true",
+            )
         names = client.ask(Node.propose, ideas.request(idea, seeds=seeds)).proposed
         stays = place_edit(folder, program, hypothesis) if is_changed and outcomes.is_own(folder) else ""
         return self.result(names if seeds > 1 else names[0], wait_seconds) | filled(folder=stays)
@@ -302,7 +317,8 @@ class Tools:
         if not re.search(r"\w", query):
             return rows
         answer = client.ask(
-            Node.ask, requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=self._about(task), model=False)
+            Node.ask,
+            requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=self._about(task) or "", model=False),
         )
         facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in answer.facts]
         return rows | quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
@@ -314,7 +330,7 @@ class Tools:
 
         `evidence` are ids of runs. One or two sentences; it cannot be changed, only withdrawn.
         """
-        task = "" if evidence else load_task(self._folder()).digest.hex()
+        task = "" if evidence else self._task().digest.hex()
         request = requests.NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
         return note_facts(self._client().ask(publishing.note, request).note)
 
@@ -331,17 +347,33 @@ class Tools:
         Give the same `edits` or `program` as to `run`. Refused when another node tries it or has run it.
         """
         client, folder = self._client(), self._folder()
-        parent, program = self._program(client, load_task(folder), edits, program, parent)
+        parent, program = self._program(client, self._task(), edits, program, parent)
         request = requests.ClaimRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
         )
         return claim_facts(client.ask(Node.claim, request).claim)
 
-    def _about(self, task: str) -> str:
-        """The task that a question is about: the folder's where none is named. Raises NotFound before its first run."""
+    def _task(self) -> Task:
+        """The task of the folder, whatever is wrong with the program there. Raises UsageError where it is no task's."""
+        folder = self._folder()
+        try:
+            return load_task(folder)
+        except UsageError:
+            if (baseline := next(kept_baselines(folder), None)) is None:
+                raise
+            return load_task(folder, program=baseline)
+
+    def _about(self, task: str) -> str | None:
+        """The task that a question is about: the folder's where none is named; None for a folder that is no task's.
+
+        Raises NotFound before its first run.
+        """
         if task:
             return task
-        own = load_task(self._folder())
+        try:
+            own = self._task()
+        except UsageError:
+            return None
         digest = own.digest.hex()
         try:
             self._client().ask(questions.top, requests.TopOf(task=digest, limit=1))
