@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -107,32 +107,39 @@ class Client:
         assert ended is not None, "it waits for ever"
         return ended
 
-    def ended(self, name: str, seconds: float | None = None) -> Event | None:
-        """The event that ended the run of a proposal, or ends it within so many seconds; None: it goes on.
+    def ended(self, *names: str, seconds: float | None = None) -> Event | None:
+        """The event that ended the first run of some proposals, or ends it within so many seconds; None: all go on.
+
+        Its data has the ``folder`` that the run was proposed from, besides what it tells.
 
         Raises:
-            NotFound: nothing of this name waits or is in hand, and the events that are kept know of none.
+            NotFound: nothing of such a name waits or is in hand, and the events that are kept know of none.
             DaemonNotRunning: the daemon ends meanwhile.
         """
         status = self.ask(Node.status)
-        is_known = name in {*(each.name for each in status.queue), *(worker.proposal for worker in status.workers)}
+        open_ones = {*(each.name for each in status.queue), *(worker.proposal for worker in status.workers)}
+        over = [name for name in names if name not in open_ones]
         end: Future[Event] = Future()
-        follower = threading.Thread(target=self._follow_to_end, args=(name, end), daemon=True)
-        follower.start()
+        threading.Thread(target=self._follow_to_end, args=(over or names, end), daemon=True).start()
         try:
-            return end.result(seconds if is_known else REPLAY_SECONDS)
+            return end.result(REPLAY_SECONDS if over else seconds)
         except TimeoutError:
-            if is_known:
+            if not over:
                 return None
-        reason = f"no proposal {one_line(name, 80)} waits, runs or has ended lately"
+        reason = f"no proposal {one_line(over[0], 80)} waits, runs or has ended lately"
         raise errors.NotFound(reason, hint="autoresearch status, autoresearch run list")
 
-    def _follow_to_end(self, name: str, end: Future[Event]) -> None:
+    def _follow_to_end(self, names: Collection[str], end: Future[Event]) -> None:
+        folders: dict[object, object] = {}
         try:
             with self.events(since=0) as events:
                 for event in events:
-                    if event.kind in RUN_ENDED and event.data.get("assignment") == name:
-                        end.set_result(event)
+                    name = event.data.get("assignment")
+                    if name not in names:
+                        continue
+                    folders.setdefault(name, event.data.get("folder", ""))
+                    if event.kind in RUN_ENDED:
+                        end.set_result(msgspec.structs.replace(event, data={**event.data, "folder": folders[name]}))
                         return
             end.set_exception(errors.DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
         except errors.AutoresearchError as error:

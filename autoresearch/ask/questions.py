@@ -238,7 +238,7 @@ def effects(desk: Desk, request: requests.OfTask) -> answers.EffectsAnswer:
     """What each setting of a task did to the metric, in pairs of a run and its parent; the surest improvement first."""
     from autoresearch.ask.runs.diffs import effects_answer
 
-    return effects_answer(desk.log, desk.task(request.task), me=desk.me)
+    return effects_answer(desk.log, desk.task(request.task), me=desk.me, blobs=desk.blobs)
 
 
 @operation("GET /v1/notes")

@@ -205,18 +205,31 @@ class UsedComponent(msgspec.Struct, frozen=True, kw_only=True):
     release: str = ""
 
 
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a tool of `autoresearch mcp`. ``add`` names the arguments that the caller has to invent."""
+
+    tool: str
+    arguments: dict[str, str | int]
+    add: list[str] = []
+
+
 class EditOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a run of one's own, beside the run that its program was edited from.
 
     ``value`` and ``parent_value`` are means over ``seeds`` and ``parent_seeds`` runs of the two programs. ``gain`` is
     positive where the run's is better; it is ``within_noise`` where it is smaller than ``margin``, two standard errors.
-    ``next`` is the command that one would type now.
+    ``parent`` is the short id of the other run, also where the run has no value. ``cause`` is how a failed program
+    explains itself: words of its author. ``notes`` are what else to know of it. ``next`` is the command that one would
+    type now, and ``calls`` are the same step as calls of MCP's tools.
     """
 
     verdict: Verdict
     sentence: str
     next: str
+    calls: list[ToolCall] = []
     run: str
+    cause: str = ""
+    notes: list[str] = []
     value: float | None = None
     seeds: int = 0
     parent: str = ""

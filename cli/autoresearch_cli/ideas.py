@@ -2,62 +2,53 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
 
-from autoresearch.ask import questions
-from autoresearch.ask.acts.edited_program import Idea, seed_number
+from autoresearch.ask.acts.edited_program import Idea, plan_of_idea, seed_number
 from autoresearch.ask.acts.varying import VaryAnswer, outcome_of, variants
 from autoresearch.ask.client import Client
 from autoresearch.ask.desk import Desk
-from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.records import EditOutcome, ShowAnswer
-from autoresearch.ask.requests import OneRecord, ProposeRequest
+from autoresearch.ask.requests import ProposeRequest
 from autoresearch.beneath import read_beneath
-from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
-from autoresearch.face.columns.column import short
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.experiments import setting_text
-from autoresearch.log.standing.answers import RunFields
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import is_heard
-from autoresearch.log.standing.metrics import disbelief_sentence
 from autoresearch.log.standing.queries import run_body
-from autoresearch.log.standing.verdicts import Spread, noise_doubt, spread_of
 from autoresearch.paths import typed_path
-from autoresearch.propose.mind.recall import run_before, text_of
-from autoresearch.record.encoding import format_id, parse_id, short_id
+from autoresearch.propose.mind.recall import run_before
+from autoresearch.propose.mind.register import repeated_end
+from autoresearch.propose.search.dead_ends import DeadEnd
+from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
-from autoresearch.task.folder_state import BASELINE, remember_start, started_from
+from autoresearch.task.folder_state import BASELINE, started_from
 from autoresearch.task.loading import check_source, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
-from autoresearch.task.seeds import reseeded, seedless_digest
-from autoresearch.text import change_interval, counted, one_line, sign_of, value
-from autoresearch.words import RUN_STATUS_SENTENCES, Disbelief, RunState, RunStatus, Verdict
+from autoresearch.task.seeds import reseeded
+from autoresearch.text import one_line, value
+from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import refreshed
-from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import PARENT_HELP
 from autoresearch_cli.local_log import open_desk
-from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.records import print_record
-
-# A noise by so many degrees of freedom is known well: two standard deviations are its interval, not twelve.
-ENOUGH_FREEDOM = 4
-MORE_SEEDS = 3
+from autoresearch_cli.outcomes import free_seed, program_files
+from autoresearch_cli.rendering.output import say
 
 Parent = Annotated[str, typer.Option("--parent", metavar="ID", help=PARENT_HELP)]
 Hypothesis = Annotated[
     str, typer.Option("--hypothesis", metavar="TEXT", help="Why it should help. Its beginning is the run's title.")
 ]
+
+Anyway = Annotated[bool, typer.Option("--anyway", help="Run it also where it goes into a dead end again.")]
 
 
 def request(idea: Idea, *, seeds: int = 1) -> ProposeRequest:
@@ -94,11 +85,6 @@ def is_here(desk: Desk, run: str) -> bool:
     return True
 
 
-def _files(task: Task, folder: Path | None = None) -> str:
-    """The files of a task's program, as a sentence names them."""
-    return " and ".join(str(folder / name) if folder else name for name in task.recipe.edit)
-
-
 def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
     """The run of the same program with the same seed, which another one would repeat; and a seed that is free."""
     with open_desk() as desk:
@@ -106,7 +92,7 @@ def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
         number = seed_number(desk.log, idea.task, idea.program)
         digest, replicate = source_digest(program), number + idea.replicate
         run = run_before(desk.log, idea.task, digest, replicate=replicate, me=desk.me)
-        seed = _free_seed(desk, idea.task, source_digest(idea.program)) - number
+        seed = free_seed(desk, idea.task, source_digest(idea.program)) - number
         return None if run is None else (run, run_body(desk.log, run), max(1, seed))
 
 
@@ -119,9 +105,25 @@ def refuse_repetition(idea: Idea) -> None:
     came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
-        hint=f"edit {_files(idea.task)}; or measure it with another seed: --replicate {seed}; "
+        hint=f"edit {program_files(idea.task)}; or measure it with another seed: --replicate {seed}; "
         "or run it all the same: --again",
     )
+
+
+def dead_end(idea: Idea) -> DeadEnd | None:
+    """The dead end that an idea goes into again; None where there is none, or its hypothesis names a run of it."""
+    with open_desk() as desk:
+        plan = plan_of_idea(desk.log, desk.blobs, idea, author=desk.me or b"")
+        return repeated_end(desk.log, desk.blobs, idea.task, plan, me=desk.me)
+
+
+def refuse_dead_end(idea: Idea) -> None:
+    """Raise Refused where an idea goes into a dead end again and does not say why it differs."""
+    if end := dead_end(idea):
+        raise Refused(
+            f"this goes into a dead end again: {end.sentence}",
+            hint=f"say why yours differs: --hypothesis 'unlike {short_id(end.runs[0])} …'; or run it: --anyway",
+        )
 
 
 def vary(idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: Client | None) -> VaryAnswer:
@@ -153,9 +155,11 @@ def vary(idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: C
             if claims.tried_by(task.digest, variant.digest_of(number), number, now_ms=now) - {desk.me}
         }
     proposed: list[str] = []
+    # What differs stands first, since a title has room for its beginning only.
+    differing = [name for name, values in grid.items() if len(values) > 1] or list(grid)
     for variant, number in sorted(missing, key=lambda pair: pair[1]) if client else ():
-        values = ", ".join(f"{name} {setting_text(value)}" for name, value in variant.settings.items())
-        why = f"{idea.hypothesis}: {values}" if idea.hypothesis else values
+        values = ", ".join(f"{name} {setting_text(variant.settings[name])}" for name in differing)
+        why = f"{values}: {idea.hypothesis}" if idea.hypothesis else values
         asks = request(Idea(task, variant.program, idea.parent, why, number))
         shared = task.budget.unit != "seconds" and (variant.digest_of(number), number) not in tried
         asks = msgspec.structs.replace(asks, shared=shared)
@@ -176,179 +180,12 @@ def wait_for_runs(
     begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
     for name in (*begun, *queue):
         left = None if end is None else max(0.0, end - time.monotonic())
-        if client.ended(name, left) is None:
+        if client.ended(name, seconds=left) is None:
             break
     with open_desk() as desk:
         for line in refreshed(desk, idea.task):
             say(line)
     return vary(idea, grid, seeds, None)
-
-
-def record_of(ended: Event) -> str:
-    """The record of a run that has ended. Raises AutoresearchError where it did not take place."""
-    record = ended.data.get("id")
-    if not isinstance(record, str) or not record:
-        raise AutoresearchError(str(ended.data.get("reason") or ended.text), hint="autoresearch status")
-    return record
-
-
-def tell_run(record: str, *, json: bool, folder: Task | None = None) -> None:
-    """Print a run and what came of it; exit with 1 where it failed.
-
-    ``folder`` is the task's folder that a person works in, whose history.md is written anew: left out, the working
-    folder where it is of that task.
-    """
-    with open_desk() as desk:
-        answer = questions.record(desk, OneRecord(id=record))
-        assert answer.run is not None, "it is a run's"
-        folder = folder or _working_folder(answer.run.run.task)
-        task = folder or load_task(cached_folder(desk, bytes.fromhex(answer.run.run.task)))
-        lines = refreshed(desk, folder) if folder else []
-        result, more = outcome(desk, answer, task)
-    if json:
-        print_json(msgspec.structs.replace(answer, outcome=result))
-    else:
-        try:
-            print_record(answer, now_ms=home.now_ms())
-        finally:  # also where the reader of the record has gone: autoresearch run | head -1
-            for line in (*lines, result.sentence, *more, f"→ {result.next}"):
-                say(line)
-    if answer.run.run.status != RunStatus.OK:
-        raise typer.Exit(1)
-
-
-def _working_folder(task: str) -> Task | None:
-    """The task of the working folder, where it is the one with this digest."""
-    try:
-        folder = load_task(Path.cwd()) if Path("task.toml").is_file() else None
-    except (AutoresearchError, OSError):
-        return None
-    return folder if folder is not None and folder.digest.hex() == task else None
-
-
-def outcome(desk: Desk, answer: ShowAnswer, task: Task) -> tuple[EditOutcome, list[str]]:
-    """What came of a run: keep or discard, by how much beside its noise, and the next step; and what else to say.
-
-    What is kept is where the folder's next edit starts.
-    """
-    assert answer.run is not None
-    run, folder = answer.run.run, shlex.quote(str(task.folder))
-    back = f"autoresearch run checkout {folder}"
-
-    def make_outcome(verdict: Verdict, sentence: str, following: str, **numbers: Any) -> EditOutcome:  # noqa: ANN401
-        return EditOutcome(verdict=verdict, sentence=sentence, next=following, run=short(answer.record.id), **numbers)
-
-    if run.value is None:
-        status = RunStatus(run.status)
-        why = f"diverged: {run.reason}" if status is RunStatus.DIVERGED else RUN_STATUS_SENTENCES[status]
-        return make_outcome(Verdict.FAILED, f"discard: {why}", back), []
-    after, seeds = _mean(desk, run)
-    mean = {"value": after, "seeds": seeds}
-    if answer.run.standing.state == RunState.NOT_BELIEVED:
-        sentence = f"{Verdict.NOT_BELIEVED}: {disbelief_sentence(desk.log, parse_id(answer.record.id))}"
-        sentence += f": {value(run.value)}. It is no best and no parent."
-        return make_outcome(Verdict.NOT_BELIEVED, sentence, back, **mean), believing(desk, answer.record.id)
-    spread = spread_of(desk.log, task.digest, task.metric)
-    if sentence := _repetition_sentence(desk, task, run, spread):
-        edit = f"change more than a seed in {_files(task, task.folder)}, then autoresearch run {folder}"
-        return make_outcome(Verdict.REPETITION, sentence, edit, **mean), []
-    if bytes.fromhex(run.seedless or run.source_digest) == seedless_digest(task.baseline.decode()):
-        edit = f"edit {_files(task, task.folder)}, then autoresearch run {folder}"
-        sentence = "the baseline: other runs are compared with it"
-        return make_outcome(Verdict.BASELINE, sentence, edit, **mean), _remember(task, answer.record.id, run)
-    above = run.parent or ""
-    parent = questions.record(desk, OneRecord(id=above)).run if above else None
-    if parent is None or parent.run.value is None or parent.standing.state == RunState.NOT_BELIEVED:
-        lacking = "has no value" if parent is None or parent.run.value is None else f"is {RunState.NOT_BELIEVED}"
-        sentence = f"its parent {short(above)} {lacking}" if above else "the task's baseline was not run here"
-        first = f"autoresearch work {folder} --runs 1"
-        return make_outcome(Verdict.UNKNOWN, f"{sentence}, so there is nothing to compare with", first, **mean), []
-    before, others = _mean(desk, parent.run)
-    gain = (before - after) * sign_of(task.metric.direction)
-    doubt = noise_doubt(desk.log, task.digest)
-    margin = spread.margin(seeds, others) if spread else 0.0
-    is_unsure = abs(gain) < margin
-    compared = f"{value(after)}{_of(seeds)}, its parent {short(above)} {value(before)}{_of(others)}"
-    change = f"gain {change_interval(gain, margin)}"
-    numbers = mean | {
-        "parent": short(above), "parent_value": before, "parent_seeds": others,
-        "gain": gain, "margin": margin, "within_noise": is_unsure,
-    }  # fmt: skip
-    seed = _free_seed(desk, task, bytes.fromhex(run.source_digest))
-    again = f"autoresearch run {folder}"
-    freedom = spread.freedom if spread else None
-    if is_unsure and freedom is not None and freedom < ENOUGH_FREEDOM:
-        runs = f"{again} --replicate {seed} --seeds {MORE_SEEDS}"
-        sentence = f"not sure: run it with {MORE_SEEDS} more seeds: {compared}: {change}"
-        by = f"the noise is known from {counted(freedom + 1, 'run')}, so the interval is wide"
-        return make_outcome(Verdict.UNSURE, sentence, runs, **numbers), [by]
-    verdict, word = (Verdict.KEEP, "better") if gain > 0 else (Verdict.DISCARD, "not better")
-    sentence = f"{verdict}: {word} than its parent{', within the noise' if is_unsure else ''}: {compared}: {change}"
-    if spread is None:
-        sentence += "; how far a seed moves it is unknown"
-    more = [f"{doubt}: the interval goes by these runs"] if doubt else []
-    if verdict == Verdict.DISCARD:
-        return make_outcome(verdict, sentence, back, **numbers), more
-    following = f"{again} --replicate {seed}" if is_unsure else f"edit {_files(task)}, then {again}"
-    program = desk.log.programs.find(task.digest, bytes.fromhex(run.source_digest), run.budget)
-    start = format_id(program.first) if program and run.replicate else answer.record.id  # whose text is in the folder
-    return make_outcome(verdict, sentence, following, **numbers), [*more, *_remember(task, start, run)]
-
-
-def believing(desk: Desk, run: str) -> list[str]:
-    """What a person does who believes a run that is not believed; nothing where no command helps."""
-    if desk.log.beliefs.of([parse_id(run)]).get(parse_id(run)) is Disbelief.FLOOR:
-        return ["if the bound is wrong, correct metric.floor in task.toml"]
-    return [f"if the number is true: autoresearch run believe {short(run)}"]
-
-
-def _mean(desk: Desk, run: RunFields) -> tuple[float, int]:
-    """The mean value of a run's program, and over how many runs."""
-    row = desk.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
-    assert run.value is not None
-    return (run.value, 1) if row is None else (row.mean, row.runs)
-
-
-def _of(seeds: int) -> str:
-    return f" (mean of {seeds})" if seeds > 1 else ""
-
-
-def _free_seed(desk: Desk, task: Task, program: bytes) -> int:
-    """The first replicate of a program that was not run, whatever seeds it fixes."""
-    runs = desk.log.runs.of_programs(task.digest, [program], any_seeds=True)
-    tried = {number for _, number, *_ in runs}
-    return next(number for number in range(1, len(tried) + 2) if number not in tried)
-
-
-def _repetition_sentence(desk: Desk, task: Task, run: RunFields, spread: Spread | None) -> str:
-    """The sentence on a run that repeats another with a seed that somebody wrote into it; empty where it is none."""
-    row = desk.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
-    if row is None or run.source_digest == row.source_digest.hex():
-        return ""
-    first, source = run_body(desk.log, row.first), text_of(desk.log, desk.blobs, row.first)
-    moved = None if source is None else source_digest(reseeded(source, run.replicate - first.replicate))
-    if moved == bytes.fromhex(run.source_digest):
-        return ""  # a replicate that was asked for
-    assert run.value is not None
-    assert first.value is not None, "it counts"
-    other, moves = short(format_id(row.first)), ""
-    if spread:
-        moves = f"; seeds move {task.metric.name} by about {spread.deviation:.2g}"
-    return (
-        f"only its seed differs from {other}: a repetition, no improvement: {value(run.value)}, "
-        f"{other} {value(first.value)}; the mean of {row.runs} is {value(row.mean)}{moves}"
-    )
-
-
-def _remember(task: Task, record: str, run: RunFields) -> list[str]:
-    """Have the folder remember the run whose program it has, whatever its seed; what to say where it can't."""
-    if seedless_digest(task.program.decode()).hex() != (run.seedless or run.source_digest):
-        return []
-    try:
-        remember_start(task.folder, record)
-    except UsageError as error:
-        return [f"the folder does not remember it: {error}"]
-    return []
 
 
 # More than all files of a program may have.

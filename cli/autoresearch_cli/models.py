@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch.ask.node import Check, VoterView
-from autoresearch.ask.records import RecordView
+from autoresearch.ask.records import RecordView, ShowAnswer
 from autoresearch.log.standing.answers import Answer, RunNumbers
 
 
@@ -16,6 +16,22 @@ class Problem(Answer, frozen=True, kw_only=True):
     error: str
     hint: str = ""
     exit_status: int
+
+
+class WaitedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposed run that ended, by its ``name``; ``lost`` says why there is no ``run``: it did not take place."""
+
+    name: str
+    run: ShowAnswer | None = None
+    lost: str = ""
+
+
+class WaitedAnswer(Answer, frozen=True, kw_only=True):
+    """Several proposed runs that were waited for, in the order of their ends; ``left`` go on."""
+
+    schema: str = "autoresearch.waited/1"
+    ended: list[WaitedRun]
+    left: list[str]
 
 
 class OpenAnswer(Answer, frozen=True, kw_only=True):

@@ -139,12 +139,15 @@ def test_an_agent_gains_nothing_by_another_seed(daemon: Daemon, toy: Path) -> No
 def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
     async def talk(client: Client) -> None:
         assert (await answer(client, "status"))["state"]
-        assert "There is no run in this log yet" in await refusal(client, "best")
+        assert "no run on the task toy is in this log yet: run without edits" in await refusal(client, "best")
         edit = {"search": "X = 0.9", "replace": "X = 0.5"}
         first = await answer(client, "run", hypothesis="as it was", program=(toy / "train.py").read_text())
         assert (first["status"], first.get("parent")) == ("ok", None)
         assert "occurs 0 times" in await refusal(client, "run", hypothesis="?", edits=[edit | {"search": "Z = 1"}])
-        assert "either edits or" in await refusal(client, "run", hypothesis="nothing")
+        again = await refusal(client, "run")  # without edits it is the parent itself
+        assert "with this seed before" in again
+        assert "replicate 1 measures it" in again
+        assert "hypothesis is empty" in await refusal(client, "run", edits=[edit])
         nothing = {"search": "X = 0.9", "replace": "X  = 0.9  # as it was"}
         assert "nothing but comments" in await refusal(client, "run", hypothesis="faster", edits=[nothing])
         assert "no argument 'runs' → it has: text, evidence" in await refusal(client, "note", text="so", runs=["@"])

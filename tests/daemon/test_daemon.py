@@ -194,7 +194,7 @@ def test_what_was_run_is_not_run_again_where_any_run_of_it_will_do(daemon: Daemo
     daemon.start()
     for shared in (False, True, False):
         (name,) = daemon.post("/v1/proposals", **proposal, shared=shared).json()["proposed"]
-        ended = Client(daemon.paths.socket).ended(name, 60)
+        ended = Client(daemon.paths.socket).ended(name, seconds=60)
         assert ended is not None
         assert ("left to another" in ended.text) == shared
     assert len(daemon.runs()) == 2

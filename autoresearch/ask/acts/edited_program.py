@@ -169,12 +169,19 @@ def _title(hypothesis: str, old: str, new: str) -> str:
     """The beginning of the hypothesis; without one the changed line, or how many lines changed."""
     summary = " ".join(hypothesis.split())
     if summary:
-        return summary if len(summary) <= TITLE_CHARACTERS else summary[: TITLE_CHARACTERS - 1] + "…"
+        return summary if len(summary) <= TITLE_CHARACTERS else _cut(summary)
     before, after = Counter(old.splitlines()), Counter(new.splitlines())
     added = [line.split("#")[0].strip() for line in (after - before).elements()]
     if len(added) == 1 and 0 < len(added[0]) <= TITLE_CHARACTERS:
         return added[0]
     return f"{max(len(added), (before - after).total())} lines changed by hand"
+
+
+def _cut(summary: str) -> str:
+    """The beginning of a text that fits a title, up to a comma or a word: never half a setting."""
+    beginning = summary[: TITLE_CHARACTERS - 1]
+    ends = (beginning.rfind(", "), beginning.rfind(" "), len(beginning))
+    return beginning[: next(end for end in ends if end >= TITLE_CHARACTERS // 2)].rstrip(",;: ") + "…"
 
 
 def run_once(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autoresearch.ask.acts.varying import admitted
-from autoresearch.errors import UsageError
+from autoresearch.ask.acts.varying import admitted, no_setting
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import Answer
@@ -15,7 +14,6 @@ from autoresearch.propose.search.proposal import LiveClaim, SearchProposal
 from autoresearch.propose.search.search import Expectation, expectation, propose
 from autoresearch.record.encoding import short_id
 from autoresearch.task.model import Task
-from autoresearch.text import did_you_mean
 
 # The draws of a suggestion are not those of a worker, which would otherwise try it too.
 WORKER = "suggest"
@@ -64,10 +62,10 @@ def suggest(
     """
     problem, runs, claims = recall(log, blobs, task, now_ms, me=me or b"")
     if settings:
-        parameters = expectation(problem, runs, claims, {}).space.parameters
+        space = expectation(problem, runs, claims, {}).space
+        parameters = space.parameters
         if name := next((name for name in settings if name not in parameters), ""):
-            hint = did_you_mean(name, parameters) or f"there are: {', '.join(list(parameters)[:20])}"
-            raise UsageError(f"the search turns no setting {name} of the program that leads", hint=hint)
+            raise no_setting(name, space, "the program that leads")
         genome = {name: admitted(parameters[name], value) for name, value in settings.items()}
         belief = expectation(problem, runs, claims, genome)
         change: dict[str, list[Value]] = {name: [belief.before[name], value] for name, value in genome.items()}

@@ -17,15 +17,15 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import Answer
 from autoresearch.log.standing.verdicts import Spread, spread_of
 from autoresearch.propose.mind.recall import run_before
-from autoresearch.propose.program.edits import patches_of
+from autoresearch.propose.program.edits import patches_of, repetitions
 from autoresearch.propose.program.ranges import Value
-from autoresearch.propose.program.space import Parameter, space_of
+from autoresearch.propose.program.space import Parameter, Space, space_of
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import reseeded
-from autoresearch.text import did_you_mean
+from autoresearch.text import did_you_mean, sign_of
 from autoresearch.words import RunStatus
 
 # So many runs one experiment may have: more is the search's work.
@@ -91,6 +91,7 @@ class InteractionView(Answer, frozen=True, kw_only=True):
 class VaryAnswer(Answer, frozen=True, kw_only=True):
     """An experiment: its programs, what each value did, which settings depend on each other.
 
+    ``best`` is the run of the program with the best mean, empty while none has a value; with few seeds it may be luck.
     ``noise`` is the standard deviation over seeds, ``proposed`` the names of the runs that were put into the queue now,
     ``to_go`` how many are not done, ``elsewhere`` how many of these other nodes run now, ``left_out`` how many
     combinations the program itself forbids.
@@ -100,6 +101,7 @@ class VaryAnswer(Answer, frozen=True, kw_only=True):
     variants: list[VariantView]
     levels: list[LevelView] = []
     interactions: list[InteractionView] = []
+    best: str = ""
     noise: float = 0.0
     proposed: list[str] = []
     to_go: int = 0
@@ -133,9 +135,7 @@ def variants(task: Task, program: str, grid: Mapping[str, Sequence[object]], see
     levels: dict[str, list[Value]] = {}
     for name, values in grid.items():
         if (parameter := space.parameters.get(name)) is None:
-            names = ", ".join(list(space.parameters)[:20])
-            near = did_you_mean(name, space.parameters)
-            raise UsageError(f"the search turns no setting {name} of this program", hint=near or f"there are: {names}")
+            raise no_setting(name, space, "this program")
         levels[name] = [admitted(parameter, value) for value in values]
     if not levels or math.prod(map(len, levels.values())) * seeds > RUNS_MOST:
         raise UsageError(f"an experiment has 1 to {RUNS_MOST} runs", hint="give fewer values or seeds")
@@ -150,6 +150,15 @@ def variants(task: Task, program: str, grid: Mapping[str, Sequence[object]], see
         else:
             made.setdefault(source_digest(built), Variant(settings, built, source_digest(built)))
     return list(made.values()), left_out
+
+
+def no_setting(name: str, space: Space, program: str) -> UsageError:
+    """The error where the search turns no setting of a name in a program, which says why as far as it can be seen."""
+    if sentence := repetitions(space.source).get(name):
+        return UsageError(sentence, hint=f"give what it is first another name than {name}")
+    near = did_you_mean(name, space.parameters)
+    names = f"there are: {', '.join(list(space.parameters)[:20])}" if space.parameters else "it has none"
+    return UsageError(f"the search turns no setting {name} of {program}", hint=near or names)
 
 
 def admitted(parameter: Parameter, raw: object) -> Value:
@@ -206,10 +215,15 @@ def outcome_of(
             )
         )
     spread = spread_of(log, task.digest, task.metric) or Spread(0.0, None)
+    sign = sign_of(task.metric.direction)
+    best = min(
+        (view for view in views if view.value is not None), key=lambda view: sign * (view.value or 0), default=None
+    )
     answer = VaryAnswer(
         variants=views,
         levels=levels_of(views, spread.wide),
         interactions=interactions_of(views, spread.wide),
+        best=best.run if best else "",
         noise=spread.deviation,
         to_go=sum(view.to_go for view in views),
         elsewhere=theirs,

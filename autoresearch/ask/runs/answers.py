@@ -405,13 +405,36 @@ class EffectView(msgspec.Struct, frozen=True, kw_only=True):
     failed_as: str = ""
 
 
+class DeadEndView(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tried often enough without a gain as large as the noise, or failed each time: ``sentence`` says it all.
+
+    ``runs`` are short ids, of ``participants``. ``setting`` is empty where programs share ``lines`` instead. ``gain``
+    is the mean over the parents, positive where better, null where all failed; ``margin`` is half of its 95 % interval.
+    """
+
+    sentence: str
+    runs: list[str]
+    participants: int
+    setting: str = ""
+    relation: str = ""
+    bound: float | str | bool | None = None
+    lines: list[str] = []
+    gain: float | None = None
+    margin: float | None = None
+
+
 class EffectsAnswer(answers.Judged, frozen=True, kw_only=True):
-    """What each setting of a task did to its ``metric``, the surest improvement first. ``task`` is its name."""
+    """What each setting of a task did to its ``metric``, the surest improvement first. ``task`` is its name.
+
+    ``notes`` say which settings are none of the best program, since that assigns them twice.
+    """
 
     schema: str = "autoresearch.effects/2"
     task: str
     metric: str
     effects: list[EffectView]
+    dead_ends: list[DeadEndView] = []
+    notes: list[str] = []
 
 
 class SinceAnswer(answers.Judged, frozen=True, kw_only=True):

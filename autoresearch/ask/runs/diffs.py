@@ -12,7 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from autoresearch.ask.lookup import FoundTask, task_of
-from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, EffectView, LineageAnswer
+from autoresearch.ask.runs.answers import DeadEndView, DiffAnswer, EffectsAnswer, EffectView, LineageAnswer
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.headlines import described, teller_of
 from autoresearch.ask.runs.telling import changes
@@ -20,14 +20,21 @@ from autoresearch.errors import BEGIN, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import LineageStep, RunNumbers
+from autoresearch.log.standing.bases import next_base
 from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.queries import lineage, run_body, run_numbers
 from autoresearch.log.standing.verification import judgement
+from autoresearch.propose.mind.recall import text_of
+from autoresearch.propose.mind.register import dead_ends_of
+from autoresearch.propose.program.edits import repetitions
+from autoresearch.propose.search.dead_ends import DeadEnd
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import BlobRef, Run
+from autoresearch.task.model import Metric
 from autoresearch.task.program import split_program
-from autoresearch.text import one_line
+from autoresearch.text import MAXIMIZE, one_line
 from autoresearch.words import HIDDEN, RUN_MODES
 
 # difflib is cubic in the worst case: text made for it takes 7 s at 4,000 lines and under a second at 2,000.
@@ -193,12 +200,19 @@ def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: s
 
 # A name of a setting has no more characters.
 _NAME_CHARACTERS = 64
+# Of what failing programs share so much is told.
+_LINES, _LINE_CHARACTERS = 5, 120
 # Strangers may name any setting; a program has fewer.
 _MOST = 200
 
 
-def effects_answer(log: Log, task: FoundTask, *, me: bytes | None = None) -> EffectsAnswer:
-    """What each setting did in pairs of a run and its parent; own runs of the device ``me`` count, attested or not."""
+def effects_answer(
+    log: Log, task: FoundTask, *, me: bytes | None = None, blobs: BlobStore | None = None
+) -> EffectsAnswer:
+    """What each setting did in pairs of a run and its parent; with ``blobs`` also the dead ends.
+
+    Own runs of the device ``me`` count, attested or not.
+    """
     fields = [name for name in EffectView.__struct_fields__ if name != "name"]
     effects = [
         EffectView(
@@ -206,4 +220,38 @@ def effects_answer(log: Log, task: FoundTask, *, me: bytes | None = None) -> Eff
         )
         for effect in Comparisons(log, task.digest, me).effects[:_MOST]
     ]
-    return EffectsAnswer(task=task.name, metric=task.metric, effects=effects)
+    answer = EffectsAnswer(task=task.name, metric=task.metric, effects=effects)
+    if blobs is None:
+        return answer
+    best = next_base(log, task.digest, trust_context(log, me))
+    repeated = repetitions((best and text_of(log, blobs, best.row.first)) or "")
+    budget = None if task.unit == "episodes" else task.budget
+    ends = dead_ends_of(log, blobs, task.digest, _metric(log, task), budget, me=me)[:_MOST]
+    return msgspec.structs.replace(
+        answer,
+        dead_ends=list(map(_dead_end_view, ends)),
+        notes=[repeated[effect.name] for effect in effects if effect.name in repeated],
+    )
+
+
+def _metric(log: Log, task: FoundTask) -> Metric:
+    """The metric of a task as it is published."""
+    try:
+        return msgspec.convert((log.tasks.definition(task.digest) or {}).get("metric"), Metric)
+    except msgspec.ValidationError:
+        return Metric(name=task.metric, direction="maximize" if task.direction == MAXIMIZE else "minimize")
+
+
+def _dead_end_view(end: DeadEnd) -> DeadEndView:
+    region = end.region
+    return DeadEndView(
+        sentence=one_line(end.sentence),
+        runs=list(map(short_id, end.runs)),
+        participants=end.participants,
+        setting=one_line(region.setting, _NAME_CHARACTERS) if region else "",
+        relation=region.relation if region else "",
+        bound=region.bound if region else None,
+        lines=[one_line(line, _LINE_CHARACTERS) for line in end.lines[:_LINES]],
+        gain=end.gain,
+        margin=end.margin,
+    )

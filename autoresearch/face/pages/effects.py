@@ -110,6 +110,8 @@ def effects_content(
         "axes": list(dict.fromkeys([*names[:MOST_AXES], setting])),
         "metric": answer.metric,
         "sample": SAMPLE,
+        "dead_ends": answer.dead_ends,
+        "notes": answer.notes,
     }
 
 

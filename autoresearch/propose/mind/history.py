@@ -21,10 +21,12 @@ from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.standing.trials import Trial
 from autoresearch.log.standing.verdicts import Spread, spread_of
 from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
+from autoresearch.propose.mind.register import budget_of, dead_ends_of
 from autoresearch.propose.mind.reply import AnswerRules
 from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.guard import Names, names_of, static_guard
 from autoresearch.propose.program.space import space_of
+from autoresearch.propose.search.dead_ends import DeadEnd
 from autoresearch.propose.search.effects import Comparisons, Effect
 from autoresearch.propose.search.evidence import Candidate, PastRun, SearchEvidence
 from autoresearch.propose.search.evidence import gather as weigh
@@ -117,6 +119,7 @@ class History:
     """Good programs that are no steps to the best one, each beside that: what may be combined with it."""
     recent: tuple[Attempt, ...] = ()
     failures: tuple[Attempt, ...] = ()
+    dead_ends: tuple[DeadEnd, ...] = ()
     causes: tuple[tuple[str, int], ...] = ()
     """How runs failed, and how many did so, the most frequent first."""
     untried: tuple[str, ...] = ()
@@ -134,6 +137,7 @@ class History:
 
 # So many of each are gathered; a byte budget leaves out more.
 FRONTIER, RECENT, FAILURES, EFFECTS, NOTES, CLAIMS, UNTRIED = 20, 40, 20, 30, 20, 20, 20
+DEAD_ENDS = 12
 # So many of the newest notes are looked through.
 NOTES_READ = 200
 # So many new lines of a hand-written program are shown, each up to so many characters.
@@ -177,6 +181,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         others=tuple(desk.others()),
         recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
         failures=tuple(desk.of_run(trial) for trial in failed[:FAILURES]),
+        dead_ends=tuple(dead_ends_of(log, blobs, task.digest, task.metric, budget_of(task), me=me)[:DEAD_ENDS]),
         causes=tuple(Counter(trial.row.status for trial in failed).most_common()),
         untried=tuple(_untried(task, runs)[:UNTRIED]),
         effects=tuple(Comparisons(log, task.digest, me).effects[:EFFECTS]),

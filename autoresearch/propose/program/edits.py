@@ -29,14 +29,21 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.known_names import guess
-from autoresearch.propose.program.literals import comments, line_literals, python_literals
+from autoresearch.propose.program.literals import (
+    Literal,
+    comments,
+    line_literals,
+    python_literals,
+    repeated_lines,
+    repeated_literals,
+)
 from autoresearch.propose.program.ranges import Constant, Value, ValueRange, is_fixed, read_range
 from autoresearch.propose.program.settings_files import YAML, setting_literals
 from autoresearch.task.folders import side_file
 from autoresearch.task.guessing import FLAGS, SETTINGS_ENDINGS
 from autoresearch.task.loading import CHANGES
 from autoresearch.task.model import Task
-from autoresearch.task.program import join_files, split_program
+from autoresearch.task.program import is_lone, join_files, split_program
 from autoresearch.text import read_toml
 
 _LEVELS = (1, 2, 3)
@@ -51,6 +58,8 @@ _KNOWN: dict[str, tuple[str, dict[str, Value]]] = {
 }
 _COMPILER = re.compile(r"\s*(?:\S*/)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d+)?(?=\s)")
 _WORD = re.compile(r"\s*(?<!\S)(\S+)")
+# So many lines that assign a name are told.
+_PLACES = 4
 _ENDS_COMMAND = re.compile(r"[#;&|]")
 
 
@@ -161,17 +170,52 @@ def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
     comment_of = comments(literals, lines)
     for literal in literals:
         comment, node = comment_of.get(literal.name, ""), literal.node
-        declared = read_range(comment, literal.value)
-        allowed = declared
-        if declared is None and not is_fixed(comment):
-            allowed = literal.declared
-            if allowed is None and literal.free:
-                allowed = guess(literal.name, literal.value, known_only=literal.known_only)
+        declared, allowed = read_range(comment, literal.value), _range(literal, comment)
         if literal.is_deep and allowed is None:
             continue
         start, end = node.col_offset, node.end_col_offset or 0
         guessed = declared is None and literal.declared is None
         yield Constant(literal.name, literal.value, node.lineno, start, end, allowed, guessed)
+
+
+def _range(literal: Literal, comment: str) -> ValueRange | None:
+    """What a literal may be: as the comment of its line says, else as its code does, else by its name."""
+    if (declared := read_range(comment, literal.value)) is not None or is_fixed(comment):
+        return declared
+    if literal.declared is not None or not literal.free:
+        return literal.declared
+    return guess(literal.name, literal.value, known_only=literal.known_only)
+
+
+def repetitions(source: str) -> dict[str, str]:
+    """Why a program has no setting of a name though it assigns it: a sentence for each that it assigns twice or more.
+
+    ``LR is assigned twice (lines 12 and 40): the search turns only what is assigned once``
+    """
+    sentences = {}
+    for file, content in _files(source).items():
+        text = "" if is_lone(source) else f" of {file}"
+        for name, lines in _repeated(file, content).items():
+            times = "twice" if len(lines) == 2 else f"{len(lines)} times"
+            places = f"{', '.join(map(str, lines[:-1][:_PLACES]))} and {lines[-1]}{text}"
+            sentences[name] = (
+                f"{name} is assigned {times} (lines {places}): the search turns only what is assigned once"
+            )
+    return sentences
+
+
+@lru_cache(maxsize=64)
+def _repeated(name: str, content: str) -> dict[str, list[int]]:
+    """What would be a setting of a file if it were assigned once, with the lines that assign it."""
+    if not name.endswith(PYTHON):
+        return {} if name.endswith(SETTINGS_ENDINGS) else repeated_lines(_lines(content))
+    repeated = repeated_literals(content)
+    comment_of = comments([literal for literal, _ in repeated.values()], _lines(content))
+    return {
+        name: lines
+        for name, (literal, lines) in repeated.items()
+        if len(name) <= NAME_LENGTH and _range(literal, comment_of.get(name, "")) is not None
+    }
 
 
 def set_constants(source: str, values: Mapping[str, Value]) -> str:

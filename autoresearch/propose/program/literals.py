@@ -152,10 +152,25 @@ def python_literals(source: str) -> list[Literal]:
     nodes = list(ast.walk(tree))
     places = [*_top_level(tree, nodes), *_arguments(nodes)]
     places += _deeper(nodes, {literal.name: literal for literal in places})
-    bound, named = Counter(_bound(tree, nodes)), Counter(literal.name for literal in places)
+    bound = Counter(name for name, _ in _bound(tree, nodes))
+    named = Counter(literal.name for literal in places)
     once = [literal for literal in places if bound[literal.root] <= 1 and named[literal.name] == 1]
     in_line = [literal for literal in once if literal.node.end_lineno == literal.node.lineno]
     return sorted(in_line, key=lambda literal: (literal.node.lineno, literal.node.col_offset))
+
+
+def repeated_literals(source: str) -> dict[str, tuple[Literal, list[int]]]:
+    """The top-level literals whose name is bound more than once: the first place of each, and the lines that bind it.
+
+    None if the source doesn't parse.
+    """
+    tree = python_tree(source) or EMPTY
+    nodes = list(ast.walk(tree))
+    lines: dict[str, list[int]] = {}
+    for name, line in _bound(tree, nodes):
+        lines.setdefault(name, []).append(line)
+    places = [literal for literal in _top_level(tree, nodes) if len(lines.get(literal.name, ())) > 1]
+    return {literal.name: (literal, sorted(lines[literal.name])) for literal in reversed(places)}
 
 
 def comments(literals: Iterable[Literal], lines: list[bytes]) -> dict[str, str]:
@@ -310,20 +325,20 @@ def _one_of(choices: ast.expr | None, name: str, value: ranges.Value) -> ranges.
 # --- names that are bound in more than one place ---
 
 
-def _bound(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[str]:
-    """The names that top-level statements bind, once for each time, and those that a function may bind."""
+def _bound(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
+    """The names that top-level statements bind, once for each time, and those that a function may bind; with lines."""
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         if (assigned := _assignment(statement)) is not None:
-            yield assigned[0]
+            yield assigned[0], statement.lineno
             continue
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
+                yield node.id, node.lineno
     for node in nodes:
         if isinstance(node, ast.Global):
-            yield from node.names
+            yield from ((name, node.lineno) for name in node.names)
 
 
 _LINE = re.compile(
@@ -342,6 +357,14 @@ def line_literals(lines: list[bytes]) -> list[ranges.Constant]:
     defined = list(_define_constants(lines))
     named = Counter(constant.name for constant in defined)
     return [constant for constant in defined if named[constant.name] == 1]
+
+
+def repeated_lines(lines: list[bytes]) -> dict[str, list[int]]:
+    """The numbers that are there twice or more, by name, with their lines."""
+    places: dict[str, list[int]] = {}
+    for constant in _define_constants(lines):
+        places.setdefault(constant.name, []).append(constant.line)
+    return {name: numbers for name, numbers in places.items() if len(numbers) > 1}
 
 
 def _define_constants(lines: list[bytes]) -> Iterator[ranges.Constant]:

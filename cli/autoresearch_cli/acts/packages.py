@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -32,7 +32,16 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.run import consent
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.packages import PackagesNotAllowed, task_not_allowed
-from autoresearch.task.folder_state import BASELINE, keep_edit, kept_baselines, remember_start, replace_file
+from autoresearch.task.folder_state import (
+    BASELINE,
+    keep_baseline,
+    keep_edit,
+    kept_baselines,
+    remember_edit,
+    remember_start,
+    remembered_edit,
+    replace_file,
+)
 from autoresearch.task.loading import MANIFEST, load_task, program_names
 from autoresearch.task.model import Task
 from autoresearch.task.needs import LOCK, Package, lock_digest
@@ -69,15 +78,11 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         body = None if run is None else run_body(desk.log, run)
         program = task.baseline if run is None else _program(desk, task, run)
         after, backup = load_task(folder, program=program), None
-        target_files = {name: content.encode() for name, content in split_program(program.decode()).items()}
+        target_files = _encoded(program.decode())
         others = {name: content for name, content in files.items() if content != target_files.get(name)}
         if others and not _is_known(desk, task, files):
             backup, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
-        for name, content in target_files.items():
-            if files.get(name) != content:
-                replace_file(folder, name, content)
-        for name in files.keys() - target_files.keys():
-            remove_beneath(folder, name)
+        _replace(folder, files, target_files)
         remember_start(folder, BASELINE if run is None else format_id(run))
         left = written(desk, after)
     answer = NextAnswer(
@@ -91,6 +96,42 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         history=str(folder / HISTORY),
     )
     return answer, left
+
+
+def place_edit(folder: Path, program: str, hypothesis: str) -> str:
+    """Have a task folder hold a program that is run from elsewhere, as if it had been edited there.
+
+    An edit there that was never run stays, and so does a task that pins no baseline; a sentence says so.
+    """
+    task, target_files = load_task(folder), _encoded(program)
+    if not task.is_pinned:
+        return "task.toml pins no baseline, so the folder keeps its program: autoresearch task pin fixes this one"
+    _, files = _opened(folder)
+    if files == target_files:
+        return ""
+    with open_desk() as desk:
+        is_known = (
+            _is_known(desk, task, files) or source_digest(task.program.decode()).hex() == remembered_edit(folder)[0]
+        )
+    if not is_known:
+        return f"{' and '.join(files)} in {folder} has an edit that was never run, so it stays as it is"
+    keep_baseline(folder, task.baseline)
+    _replace(folder, files, target_files)
+    remember_edit(folder, program, hypothesis)
+    return ""
+
+
+def _encoded(program: str) -> dict[str, bytes]:
+    return {name: content.encode() for name, content in split_program(program).items()}
+
+
+def _replace(folder: Path, files: Mapping[str, bytes], target_files: Mapping[str, bytes]) -> None:
+    """Write the files of another program in place of those of one."""
+    for name, content in target_files.items():
+        if files.get(name) != content:
+            replace_file(folder, name, content)
+    for name in files.keys() - target_files.keys():
+        remove_beneath(folder, name)
 
 
 def _history_of(desk: Desk, task: Task) -> History:
@@ -162,7 +203,9 @@ def _is_known(desk: Desk, task: Task, files: dict[str, bytes]) -> bool:
         program = join_files({name: content.decode() for name, content in files.items()}).encode()
     except (UnicodeDecodeError, UsageError):
         return False
-    return program == task.baseline or desk.blobs.has(hashlib.sha256(program).digest())
+    # With other comments it is the baseline to the task, and yet what somebody wrote.
+    baselines = list(kept_baselines(task.folder)) or [task.baseline]
+    return program in baselines or desk.blobs.has(hashlib.sha256(program).digest())
 
 
 def _stamp() -> str:

@@ -164,6 +164,8 @@ def effects(*, task: Task = "") -> Answered:
     """What each setting of a task did to the metric, in pairs of a run and its parent."""
     answer = home.ask(questions.effects, OfTask(task=task or None))
     yield answer
+    for line in (*answer.notes, *(f"dead end: {end.sentence}" for end in answer.dead_ends)):
+        say(line)
     if not answer.effects:
         say(f"no run on {answer.task} differs from its parent in few settings yet → autoresearch work")
         return

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.errors import UsageError, install_command
+from autoresearch.task.loading import MANIFEST
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import CommandApp
 from autoresearch_cli.rendering.output import say
@@ -23,14 +24,16 @@ app = CommandApp()
     see="up, run, run propose, task get",
 )
 def mcp(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")] = "",
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="A task folder. Left out: this, or the configured.")
+    ] = "",
     *,
     http: Annotated[
         int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Listen on this loopback port instead.")
     ] = 0,
 ) -> None:
     """Offer the network's runs and this node's worker to a coding agent, by the Model Context Protocol."""
-    task = home.task_folder(folder)
+    task = home.task_folder(folder or ("." if (Path.cwd() / MANIFEST).is_file() else ""))
     try:
         from autoresearch_cli.mcp.server import make_server, serve_http
     except ImportError as error:

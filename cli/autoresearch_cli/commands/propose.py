@@ -19,27 +19,30 @@ from autoresearch.ask.acts.varying import read_values
 from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
-from autoresearch.errors import TimedOut, UsageError
+from autoresearch.errors import AutoresearchError, TimedOut, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.task.loading import load_task
 from autoresearch.text import clock, counted, parse_duration, value
+from autoresearch.words import RunStatus
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Json, complete_reference
 from autoresearch_cli.ideas import (
+    Anyway,
     Hypothesis,
     Parent,
     idea_in,
     idea_of,
-    record_of,
+    refuse_dead_end,
     request,
-    tell_run,
     vary,
     wait_for_runs,
 )
 from autoresearch_cli.local_log import open_desk
+from autoresearch_cli.models import WaitedAnswer, WaitedRun
+from autoresearch_cli.outcomes import ended_run, print_run, record_of, tell_run
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
-from autoresearch_cli.rendering.output import say
+from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
 
 # How often is looked whether other nodes have run their part of an experiment.
@@ -106,10 +109,13 @@ def propose(
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds.")] = 1,
+    anyway: Anyway = False,
 ) -> Answered:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
-    proposal = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
-    answer = home.client().ask(Node.propose, proposal)
+    client, idea = home.client(), idea_of(program, task, parent, hypothesis)
+    if not anyway:
+        refuse_dead_end(idea)
+    answer = client.ask(Node.propose, request(idea, seeds=seeds))
     yield answer
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")
@@ -118,29 +124,62 @@ def propose(
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What `run propose` and `status` call it: proposal-3.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME…", help="What `run propose` and `status` call them.")]
 
 
 @app.command(
     "run wait",
-    ("autoresearch run wait proposal-3", "the run's record and what came of it, when it has ended"),
+    ("autoresearch run wait proposal-3 proposal-4 --any", "whichever ends first; without --any all of them"),
     ("autoresearch run wait proposal-3 --timeout 10m", "exit status 7 where it goes on after ten minutes"),
     ("autoresearch run wait proposal-3 --json | jq -r .outcome.verdict", "keep, discard, failed"),
     see="run propose, run cancel, status, show",
 )
 def wait(
-    name: Name,
+    names: Names,
     *,
+    first: Annotated[bool, typer.Option("--any", help="Only until the first of them has ended.")] = False,
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="Wait so long at most: 90s, 30m, 2h. Left out: for ever.")
     ] = "",
     json: Json = False,
 ) -> None:
-    """Wait until a proposed run has ended, and say what came of it. It goes on if you don't wait."""
-    seconds = parse_duration(timeout) / 1000 if timeout else None
-    ended = home.client().ended(name, seconds)
-    if ended is None:
-        raise TimedOut(f"{name} has not ended within {timeout}", hint=f"autoresearch run wait {name}, or status")
-    tell_run(record_of(ended), json=json)
+    """Wait until proposed runs have ended, and say what came of each. They go on if you don't wait.
+
+    The folder that a run was proposed from goes on from it: its history.md and the parent of its next edit.
+    """
+    client, left, ended = home.client(), list(dict.fromkeys(names)), list[WaitedRun]()
+    end = time.monotonic() + parse_duration(timeout) / 1000 if timeout else None
+    while left and not (first and ended):
+        event = client.ended(*left, seconds=None if end is None else max(0.0, end - time.monotonic()))
+        if event is None:
+            break
+        left.remove(str(event.data["assignment"]))
+        if len(names) == 1:
+            tell_run(record_of(event), str(event.data["folder"]), json=json)
+            return
+        name, run, lost, lines = str(event.data["assignment"]), None, "", list[str]()
+        try:
+            run, lines = ended_run(record_of(event), str(event.data["folder"]))
+        except AutoresearchError as error:
+            lost = str(error)
+        ended.append(WaitedRun(name=name, run=run, lost=lost))
+        if not json:
+            say(f"{name}: did not take place: {lost}" if run is None else f"{name}:")
+            if run is not None:
+                print_run(run, lines)
+    again = f"autoresearch run wait {' '.join(left)}{' --any' if first and len(left) > 1 else ''}"
+    if ended and json:
+        print_json(WaitedAnswer(ended=ended, left=left))
+    if left and not (first and ended):
+        if ended and json:
+            raise typer.Exit(TimedOut.exit_status)
+        sentence = f"{', '.join(left)} {'has' if len(left) == 1 else 'have'} not ended within {timeout}"
+        raise TimedOut(sentence, hint=f"{again}, or status")
+    if left:
+        say(f"→ {again}")
+    runs = [each.run.run for each in ended if each.run is not None and each.run.run is not None]
+    if len(runs) < len(ended) or any(run.run.status != RunStatus.OK for run in runs):
+        raise typer.Exit(1)
 
 
 @app.command(
@@ -204,7 +243,12 @@ def vary_settings(
     words = [folder or str(idea.task.folder), *(word for each in values for word in ("--set", each))]
     again = shlex.join(["autoresearch", "run", "vary", *words, "--seeds", str(seeds), "--wait"])
     others = f", {answer.elsewhere} of them on other nodes now" if answer.elsewhere else ""
-    say(f"{counted(answer.to_go, 'run')} to go{others} → {again}" if answer.to_go else "all runs have ended")
+    if answer.to_go:
+        say(f"{counted(answer.to_go, 'run')} to go{others} → {again}")
+        return
+    say("all runs have ended")
+    if answer.best:
+        say(f"→ autoresearch run checkout {shlex.quote(folder or '.')} --run {answer.best}")
 
 
 @app.command(

@@ -28,8 +28,9 @@ from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
 from autoresearch_cli.groups import RunCommand
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
+from autoresearch_cli.ideas import Anyway, Hypothesis, Parent, idea_in, refuse_dead_end, refuse_repetition, request
 from autoresearch_cli.local_log import open_desk
+from autoresearch_cli.outcomes import record_of, tell_run
 from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
@@ -78,6 +79,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     again: Annotated[
         bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")
     ] = False,
+    anyway: Anyway = False,
     json: catalogue.Json = False,
 ) -> None:
     """Train the program of a task folder once and compare it with the run that it changes; or benchmark a project.
@@ -103,6 +105,8 @@ def run(  # noqa: PLR0913 - each is an option of the command
     ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
     for each in ideas if not again else ():
         refuse_repetition(each)
+    if not anyway:
+        refuse_dead_end(idea)
     ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
     for each in ideas:
         with choose_display(quiet=True) as display:
@@ -110,7 +114,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
                 record = _through_daemon(each, display)
             except DaemonNotRunning:
                 record = _run_in_process(each, display)
-    tell_run(record, json=json, folder=idea.task)
+    tell_run(record, idea.task, json=json)
 
 
 def _through_daemon(idea: Idea, display: Display) -> str:

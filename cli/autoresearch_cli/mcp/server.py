@@ -9,8 +9,9 @@ import asyncio
 import functools
 import hmac
 import inspect
+import logging
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import uvicorn
@@ -22,10 +23,16 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.propose.mind.brief import plain_line
 from autoresearch.text import one_line
 from autoresearch.version import __version__
-from autoresearch_cli.mcp.tools import OTHERS, Facts, Tools
+from autoresearch_cli.mcp.facts import OTHERS, Facts
+from autoresearch_cli.mcp.tools import Tools
 
+logger = logging.getLogger(__name__)
+
+# So much of an argument, and of an error, stands in what a caller is told.
+_SHORT, _LONG = 60, 300
 HOST = "127.0.0.1"
 MARKDOWN = "text/markdown"
 PROGRESS_SECONDS = 2.0
@@ -139,8 +146,21 @@ def _answering(tool: Callable[..., Facts]) -> Callable[..., Facts]:
             raise ToolError(one_line(str(error))) from error
         except AutoresearchError as error:
             raise ToolError(one_line(f"{error} → {error.hint}" if error.hint else str(error))) from error
+        except Exception as error:
+            logger.exception("the tool %s failed", tool.__name__)
+            raise ToolError(_unexpected(tool.__name__, named, error)) from error
 
     return answer
+
+
+def _unexpected(tool: str, named: Mapping[str, object], error: Exception) -> str:
+    """What a caller learns of an error that nobody foresaw: where, what, and how to go on; no path and no secret."""
+    about = ", ".join(f"{name}={plain_line(str(value), _SHORT)}" for name, value in named.items() if value)
+    what = plain_line(f"{type(error).__name__}: {error}", _LONG)
+    return (
+        f"{tool}({about}) failed by a fault of autoresearch, not of yours: {what} → the other tools go on; "
+        "a person reports it: autoresearch node doctor, and what this server wrote to standard error"
+    )
 
 
 def serve_http(server: MCPServer, *, port: int, token: str) -> None:

@@ -6,10 +6,11 @@ What others wrote stands apart from what this node computed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from typing_extensions import TypedDict
@@ -18,213 +19,54 @@ from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST
 from autoresearch.ask.acts.suggesting import suggest as suggestions
-from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.client import Client
-from autoresearch.ask.discussion import NoteView, OpenClaim
-from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.records import RecordView
-from autoresearch.ask.runs.answers import DiffAnswer, EffectView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
-from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
 from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
-from autoresearch.propose.program.edits import EditBlock, apply_blocks
+from autoresearch.propose.program.edits import EditBlock, EditError, apply_blocks
 from autoresearch.record.encoding import short_id
+from autoresearch.task.folder_state import BASELINE, kept_baselines
 from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
-from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, brief, sanitised
-from autoresearch.words import RunStatus
-from autoresearch_cli import home, ideas
-from autoresearch_cli.acts.packages import refreshed
+from autoresearch.text import QUESTION_CHARACTERS, brief, one_line, sanitised
+from autoresearch_cli import home, ideas, outcomes
+from autoresearch_cli.acts.packages import place_edit
 from autoresearch_cli.local_log import open_desk
-
-# Where text of other participants stands in an answer. The server's instructions say what that means.
-OTHERS = "written_by_participants"
-LINE_CHARACTERS = 280
-PAGE_CHARACTERS = 12_000
-
-Facts = dict[str, Any]
-
-
-def _filled(**facts: object) -> Facts:
-    """Facts without those that say nothing."""
-    return {name: value for name, value in facts.items() if value not in (None, "", [], {})}
-
-
-def _quoted(**values: object) -> Facts:
-    """What others chose, apart: texts, and values with names that they gave."""
-    cleaned = {name: _clean(value) for name, value in values.items() if value}
-    return {OTHERS: cleaned} if cleaned else {}
-
-
-def _clean(content: object) -> object:
-    match content:
-        case str():
-            return sanitised(content, lines=True)[:LINE_CHARACTERS]
-        case Mapping():
-            return {_clean(name): _clean(value) for name, value in content.items()}
-        case list() | tuple():
-            return [_clean(value) for value in content]
-    return content
-
-
-def _word(word: str, words: type[StrEnum] | tuple[str, ...]) -> str | None:
-    """A word of this program; None for another one, that a participant made up."""
-    return str(word) if word in tuple(words) else None
-
-
-def page_facts(text: str, offset: int) -> Facts:
-    """A part of a long text of a participant, and where the next one begins."""
-    clean = sanitised(text, lines=True)
-    part = clean[offset : offset + PAGE_CHARACTERS]
-    following = offset + len(part)
-    return {
-        "offset": offset,
-        "characters": len(clean),
-        "next_offset": following if following < len(clean) else None,
-        OTHERS: {"text": part},
-    }
-
-
-def status_facts(answer: StatusAnswer) -> Facts:
-    """What the node does, what waits, and how far the task is."""
-    return _filled(
-        state=answer.state,
-        reason=answer.reason,
-        task=task_facts(answer.task) if answer.task else None,
-        workers=[_worker(each) for each in answer.workers],
-        queue=[queued(each) for each in answer.queue],
-        to_count=answer.to_count,
-        conditions=[sanitised(f"{condition.name}: {condition.sentence}") for condition in answer.conditions],
-    )
-
-
-def task_facts(task: TaskStatus) -> Facts:
-    """The question and how far the network has come with it."""
-    return _filled(
-        direction=_word(task.direction, (MINIMIZE, MAXIMIZE)),
-        floor=task.floor,
-        baseline=task.baseline,
-        best={"id": task.best.id, "state": task.best.state, **number_facts(task.best)} if task.best else None,
-        runs=task.runs,
-        failed=task.failed,
-    ) | _quoted(name=task.name, metric=task.metric)
-
-
-def _worker(worker: WorkerStatus) -> Facts:
-    run = worker.run
-    if run is None:
-        return _filled(device=worker.device, doing="nothing")
-    facts = _filled(device=worker.device, doing=run.kind or "run", fraction=round(run.fraction, 3), loss=run.loss)
-    return facts | _quoted(title=run.title, headline=run.headline)
-
-
-def queued(waiting: QueuedRun) -> Facts:
-    """A program that waits for a worker."""
-    return _filled(name=waiting.name, parent=waiting.parent) | _quoted(title=waiting.title, waits=waiting.reason)
-
-
-def number_facts(numbers: RunNumbers) -> Facts:
-    """The numbers of a run by their words: what its author reports, what verifiers measured, its gain on its parent."""
-    return {name: number for name, number in msgspec.structs.asdict(numbers_of(numbers)).items() if number is not None}
-
-
-def program_facts(program: ProgramView) -> Facts:
-    """A row of the leaderboard."""
-    return _filled(
-        position=program.position or None,
-        id=program.id,
-        state=program.state,
-        verdict=program.verdict,
-        **number_facts(program),
-        parent=program.parent,
-    ) | _quoted(title=program.title, headline=program.headline)
-
-
-def run_facts(view: RunView) -> Facts:
-    """One run, and how it compares with its parent."""
-    run = view.run
-    return _filled(
-        id=view.id,
-        status=_word(run.status, RunStatus) or "unknown",
-        state=view.standing.state,
-        **number_facts(view.standing),
-        parent=run.parent,
-        seed=run.seed,
-        replicate=run.replicate,
-        seconds=round(run.duration_ms / 1000, 1),
-    ) | _quoted(
-        title=run.title,
-        headline=view.standing.headline,
-        hypothesis=run.hypothesis,
-        reason=run.reason,
-        proposer=run.proposed_by,
-        metrics=run.metrics,
-    )
-
-
-def record_facts(record: RecordView) -> Facts:
-    """A record in a line."""
-    return _filled(id=record.id, kind=record.kind, state=record.state) | _quoted(summary=record.summary)
-
-
-def note_facts(note: NoteView) -> Facts:
-    """A note, with what became of the runs that cite it."""
-    return _filled(
-        id=note.id, topic=note.topic, evidence=list(note.evidence), better=note.better, worse=note.worse
-    ) | _quoted(text=note.text)
-
-
-def claim_facts(claim: OpenClaim) -> Facts:
-    """What is being tried, and until when (milliseconds since 1970)."""
-    return _filled(id=claim.id, until_ms=claim.until_ms, source_digest=claim.source_digest) | _quoted(title=claim.title)
-
-
-def effect_facts(effect: EffectView) -> Facts:
-    """What a setting did."""
-    facts = msgspec.structs.asdict(effect)
-    return _filled(**{name: value for name, value in facts.items() if name not in ("name", "failed_as")}) | _quoted(
-        setting=effect.name, failed_as=effect.failed_as
-    )
-
-
-def experiment_facts(experiment: VaryAnswer) -> Facts:
-    """An experiment: its programs, what each value did, which settings depend on each other."""
-    return _filled(
-        variants=msgspec.to_builtins(experiment.variants),
-        levels=msgspec.to_builtins(experiment.levels),
-        interactions=msgspec.to_builtins(experiment.interactions),
-        noise=experiment.noise,
-        proposed=experiment.proposed,
-        to_go=experiment.to_go,
-        elsewhere=experiment.elsewhere or None,
-    )
+from autoresearch_cli.mcp.facts import (
+    Facts,
+    change_facts,
+    claim_facts,
+    effect_facts,
+    experiment_facts,
+    filled,
+    listed_facts,
+    note_facts,
+    outcome_facts,
+    page_facts,
+    program_facts,
+    queued,
+    quoted,
+    record_facts,
+    run_facts,
+    status_facts,
+    task_facts,
+)
 
 
 def _bounded(seconds: float) -> float:
     return max(0.0, min(seconds, WAIT_SECONDS_MAX))
 
 
-def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
-    """A page of rows; a full one says how to go on."""
-    last = rows[-1].get("id") if len(rows) == limit else None
-    return {"rows": list(rows), **({"next_before": last} if last else {})}
-
-
-def change_facts(diff: DiffAnswer) -> Facts:
-    """What changed between two runs."""
-    part = page_facts(diff.diff, 0)
-    quoted = {OTHERS: {**_quoted(change=diff.change).get(OTHERS, {}), **part[OTHERS]}}
-    numbers = {"old_numbers": number_facts(diff.old_numbers), "new_numbers": number_facts(diff.new_numbers)}
-    return {"old": diff.old, "new": diff.new, "is_parent": diff.is_parent, **_filled(**numbers), **part, **quoted}
-
-
 ROWS_MAX = 50
 # Clients give up after a minute.
 WAIT_SECONDS = 45.0
 WAIT_SECONDS_MAX = 3600.0
+SEEDS_MAX = 100
+RUNS_NAMED = 6
 
 
 class Edit(TypedDict):
@@ -232,6 +74,14 @@ class Edit(TypedDict):
 
     search: str
     replace: str
+
+
+class _Base(NamedTuple):
+    """A run with the id of its parent, and its program."""
+
+    id: str
+    parent: str
+    source: str
 
 
 class Tools:
@@ -245,13 +95,20 @@ class Tools:
         """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
         client = self._client()
         status = client.ask(Node.status)
-        question = requests.OfTask(task=status.task.digest) if status.task else None
-        claims = client.ask(questions.claims, question).claims if question else []
-        return status_facts(status) | _filled(trying=[claim_facts(each) for each in claims])
+        facts = status_facts(status) | {"folder": str(self._folder())}
+        try:
+            digest = self._about("") or (status.task.digest if status.task else None)
+        except NotFound as error:
+            return facts | {"task": {"runs": 0, "next": [{"tool": "run", "arguments": {}}], "state": str(error)}}
+        if digest is None:
+            return facts
+        about = client.ask(questions.top, requests.TopOf(task=digest, limit=1)).task
+        claims = client.ask(questions.claims, requests.OfTask(task=digest)).claims
+        return facts | {"task": task_facts(about)} | filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
-        answer = self._client().ask(questions.best, requests.OfTask(task=task or None))
+        answer = self._client().ask(questions.best, requests.OfTask(task=self._about(task)))
         leading = {"run": run_facts(answer.run)} if answer.run else {}
         programs = {"confirmed": answer.confirmed, "provisional": answer.provisional, "reported": answer.reported}
         return {
@@ -274,10 +131,10 @@ class Tools:
         """
         limit = max(1, min(limit, ROWS_MAX))
         if order == "best" and not where:
-            top = self._client().ask(questions.top, requests.TopOf(task=task or None, limit=limit))
+            top = self._client().ask(questions.top, requests.TopOf(task=self._about(task), limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
         question = requests.RecordsOf(
-            task=task or None, kind="run", limit=limit, before=before or None, where=[where] if where else []
+            task=self._about(task), kind="run", limit=limit, before=before or None, where=[where] if where else []
         )
         records = self._client().ask(questions.records, question).records
         return listed_facts([record_facts(each) for each in records], limit=limit)
@@ -289,7 +146,7 @@ class Tools:
 
         `lineage` are the steps from the baseline to it: which change brought what.
         """
-        client, reference = self._client(), requests.OneRecord(id=run)
+        client, reference = self._client(), self._reference(run)
         if part == "lineage":
             return {
                 "steps": [run_facts(step.run) for step in client.ask(questions.lineage, reference).steps if step.run]
@@ -306,39 +163,44 @@ class Tools:
 
     def diff(self, old: str, new: str) -> Facts:
         """What changed from one run's program to another's, and their numbers. `@~1` is the parent of the best run."""
-        diff = self._client().ask(questions.diff, requests.Difference(old=old, new=new))
+        task = self._about("") if "@" in (old[:1], new[:1]) else None
+        diff = self._client().ask(questions.diff, requests.Difference(old=old, new=new, task=task))
         return change_facts(diff)
 
     def effects(self, suggest: int = 0, settings: dict[str, float | str | bool] | None = None, task: str = "") -> Facts:
         """What each setting did, over all pairs of a run and its parent: the surest help first.
 
         `median` is the change of the value when it is raised or the +part is added, `low` and `high` its 95 % interval.
+        `dead_ends` were tried often enough without a gain, or failed each time: `run` refuses a change that goes there
+        once more, unless its hypothesis names one of the runs and says why it differs.
         With `suggest` also so many changes that the search would try, with the value that it expects; with `settings`
         what it expects of the best program with these. Both are about the task folder and run nothing.
         """
-        effects = self._client().ask(questions.effects, requests.OfTask(task=task or None)).effects[:ROWS_MAX]
-        rows = {"rows": [effect_facts(each) for each in effects]}
+        answer = self._client().ask(questions.effects, requests.OfTask(task=self._about(task)))
+        ends = msgspec.to_builtins(answer.dead_ends[:ROWS_MAX])
+        rows = {"rows": [effect_facts(each) for each in answer.effects[:ROWS_MAX]]}
+        extra = {"dead_ends": [filled(**end) for end in ends], "notes": answer.notes}
         if suggest < 1 and not settings:
-            return rows
-        folder, count = load_task(self._folder()), max(1, min(suggest, SUGGESTIONS_MOST))
+            return rows | quoted(**extra)
+        folder, count = self._task(), max(1, min(suggest, SUGGESTIONS_MOST))
         with open_desk() as desk:
             made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=home.now_ms())
-        return rows | _quoted(suggestions=msgspec.to_builtins(made.suggestions))
+        return rows | quoted(suggestions=msgspec.to_builtins(made.suggestions), **extra)
 
     def history(self) -> str:
         """What is known of the task on some pages: programs, effects, failures, notes, what is tried now."""
-        task = load_task(self._folder())
+        task = self._task()
         with open_desk() as desk:
             history = gather(desk.log, desk.blobs, task, now_ms=home.now_ms(), me=desk.me)
         return history_text(history, task, HISTORY_BYTES)
 
     def program(self, run: str) -> str:
         """The program of a run by its id, `@` (best) or `@mine`."""
-        return sanitised(self._client().ask(questions.source, requests.OneRecord(id=run)), lines=True)
+        return sanitised(self._client().ask(questions.source, self._reference(run)), lines=True)
 
-    def run(
+    def run(  # noqa: PLR0913, PLR0917 - arguments of a tool have names
         self,
-        hypothesis: str,
+        hypothesis: str = "",
         edits: list[Edit] | None = None,
         program: str = "",
         parent: str = "@",
@@ -346,51 +208,88 @@ class Tools:
         replicate: int = 0,
         wait_seconds: float = WAIT_SECONDS,
         vary: dict[str, list[float | str | bool]] | None = None,
+        anyway: bool = False,
     ) -> Facts:
         """Run a changed program here: claimed, trained in the sandbox, measured, compared with its parent, published.
 
         Give `edits` of the parent's program (each search text must stand there exactly once), or the whole `program`.
-        `hypothesis` says why it should help; everybody reads it. `replicate` is the number of the first seed: another
-        one than 0 measures a program again. `outcome` in the answer says keep or discard. If the run takes longer than
-        `wait_seconds`, this answers with its `name`, for `result`. `vary` names settings with several values each:
-        every combination is run with `seeds` seeds. Ask again with the same where `to_go` is left after `wait_seconds`.
+        `hypothesis` says why it should help; everybody reads it. `outcome` in the answer says keep or discard, and
+        `next` what to call then. Without edits the parent itself is measured again: `parent` "@" with `replicate` 1,
+        the number of the first seed, which was not run yet. Before the first run that is the baseline.
+        `vary` names settings with several values each: every combination is run with `seeds` seeds. Ask again with the
+        same where `to_go` is left. A run that takes longer than `wait_seconds` goes on: `result` waits for its name, or
+        for several names. `wait_seconds` 0 only hands it over. `anyway` runs what goes into a dead end again.
         """
         client, folder = self._client(), self._folder()
-        if vary and not edits and not program:
-            parent, program = self._source(client, folder, parent)
+        task = self._task()
+        is_changed = bool(edits or program)
+        if (is_changed or vary) and not hypothesis.strip():
+            raise UsageError("hypothesis is empty", hint="say in a sentence why the change should help")
+        if is_changed:
+            parent, program = self._program(client, task, edits, program, parent)
         else:
-            parent, program = self._program(client, folder, edits, program, parent)
+            base = self._source(client, task, parent)
+            parent, program = (base.id if vary else base.parent), base.source
+        seeds, idea = max(1, min(seeds, SEEDS_MAX)), Idea(task, program, parent, hypothesis, replicate)
         if vary:
-            idea = Idea(load_task(folder), program, parent, hypothesis)
             begun = ideas.vary(idea, vary, seeds, client)
             latest = ideas.wait_for_runs(idea, vary, seeds, client, _bounded(wait_seconds))
-            return experiment_facts(msgspec.structs.replace(latest, proposed=begun.proposed))
-        if previous := ideas.repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
+            again = {"hypothesis": hypothesis, "vary": vary, "seeds": seeds, "parent": parent or "@"}
+            return experiment_facts(msgspec.structs.replace(latest, proposed=begun.proposed), again)
+        for number in range(seeds):
+            if previous := ideas.repetition(replace(idea, replicate=replicate + number)):
+                raise Refused(
+                    f"this program was run with this seed before: {short_id(previous[0])}",
+                    hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
+                )
+        if is_changed and not anyway and (end := ideas.dead_end(idea)):
+            about = f" of {end.region.setting}" if end.region else ""
             raise Refused(
-                f"this program was run with this seed before: {short_id(previous[0])}",
-                hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
+                f"this goes into a dead end{about} again: runs {', '.join(map(short_id, end.runs[:RUNS_NAMED]))}",
+                hint="effects tells it under dead_ends; name one of the runs in hypothesis and say why yours differs, "
+                "or give anyway: true",
             )
-        proposal = requests.ProposeRequest(
-            task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds, replicate=replicate
-        )
-        return self.result(client.ask(Node.propose, proposal).proposed[0], wait_seconds)
+        names = client.ask(Node.propose, ideas.request(idea, seeds=seeds)).proposed
+        stays = place_edit(folder, program, hypothesis) if is_changed and outcomes.is_own(folder) else ""
+        return self.result(names if seeds > 1 else names[0], wait_seconds) | filled(folder=stays)
 
-    def result(self, name: str, wait_seconds: float = WAIT_SECONDS) -> Facts:
+    def result(self, name: str | list[str], wait_seconds: float = WAIT_SECONDS, first: bool = False) -> Facts:
         """What came of a `run` that took longer than its `wait_seconds`, by the name that it answered with.
 
-        Also of one of an earlier session, or of `autoresearch run propose`.
+        Also of one of an earlier session, or of `autoresearch run propose`. Several names wait for all of them, with
+        `first` until one has ended: `ended` has these, `left` goes on.
         """
-        ended = self._client().ended(name, _bounded(wait_seconds))
-        if ended is None:
-            return {"state": "queued", "name": name, "next": "result with this name; status says what it waits for"}
-        record = ended.data.get("id")
+        names = list(dict.fromkeys([name] if isinstance(name, str) else name))
+        if not names:
+            raise UsageError("name is an empty list", hint="status lists what waits")
+        end, left, ended = time.monotonic() + _bounded(wait_seconds), list(names), list[Facts]()
+        while left and not (first and ended):
+            event = self._client().ended(*left, seconds=max(0.0, end - time.monotonic()))
+            if event is None:
+                break
+            left.remove(str(event.data["assignment"]))
+            try:
+                ended.append({"name": event.data["assignment"], **self._ended(event)})
+            except AutoresearchError as error:
+                if isinstance(name, str):
+                    raise
+                ended.append({"name": event.data["assignment"], "lost": one_line(str(error))})
+        following = (
+            [{"tool": "result", "arguments": {"name": left if isinstance(name, list) else left[0]}}] if left else []
+        )
+        if isinstance(name, list):
+            return {"ended": ended, **filled(left=left, next=following)}
+        return ended[0] if ended else {"state": "queued", "name": name, "next": following}
+
+    def _ended(self, event: Event) -> Facts:
+        """What came of a run, by the event that ended it."""
+        record = event.data.get("id")
         if not isinstance(record, str) or not record:
-            raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
-        task = load_task(self._folder())
-        with open_desk() as desk:
-            refreshed(desk, task)
-            result, _ = ideas.outcome(desk, questions.record(desk, requests.OneRecord(id=record)), task)
-        return {"outcome": msgspec.to_builtins(result), **self.show_run(record)}
+            raise AutoresearchError(f"the run did not take place: {event.data.get('reason') or event.text}")
+        answer, lines = outcomes.ended_run(record, str(event.data["folder"] or self._folder()))
+        assert answer.outcome is not None
+        assert answer.run is not None
+        return {"outcome": outcome_facts(answer.outcome), **run_facts(answer.run), **filled(folder=lines)}
 
     def progress(self) -> tuple[float, str]:
         """How far the run is that somebody proposed here and that a worker does now, from 0 to 1, and words for it."""
@@ -413,13 +312,16 @@ class Tools:
         nobody tried, which values of a setting. Then `facts` and `tried` answer it from the numbers of all runs.
         """
         limit, client = max(1, min(limit, ROWS_MAX)), self._client()
-        notes = client.ask(questions.notes, requests.NotesOf(task=task or None, query=query, limit=limit)).notes
+        notes = client.ask(questions.notes, requests.NotesOf(task=self._about(task), query=query, limit=limit)).notes
         rows = {"rows": [note_facts(each) for each in notes]}
         if not re.search(r"\w", query):
             return rows
-        answer = client.ask(Node.ask, requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=task, model=False))
+        answer = client.ask(
+            Node.ask,
+            requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=self._about(task) or "", model=False),
+        )
         facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in answer.facts]
-        return rows | _quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
+        return rows | quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
 
     def note(
         self, text: str, evidence: list[str] | None = None, topic: Literal["insight", "hypothesis"] = "insight"
@@ -428,7 +330,7 @@ class Tools:
 
         `evidence` are ids of runs. One or two sentences; it cannot be changed, only withdrawn.
         """
-        task = "" if evidence else load_task(self._folder()).digest.hex()
+        task = "" if evidence else self._task().digest.hex()
         request = requests.NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
         return note_facts(self._client().ask(publishing.note, request).note)
 
@@ -445,32 +347,75 @@ class Tools:
         Give the same `edits` or `program` as to `run`. Refused when another node tries it or has run it.
         """
         client, folder = self._client(), self._folder()
-        parent, program = self._program(client, folder, edits, program, parent)
+        parent, program = self._program(client, self._task(), edits, program, parent)
         request = requests.ClaimRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
         )
         return claim_facts(client.ask(Node.claim, request).claim)
 
+    def _task(self) -> Task:
+        """The task of the folder, whatever is wrong with the program there. Raises UsageError where it is no task's."""
+        folder = self._folder()
+        try:
+            return load_task(folder)
+        except UsageError:
+            if (baseline := next(kept_baselines(folder), None)) is None:
+                raise
+            return load_task(folder, program=baseline)
+
+    def _about(self, task: str) -> str | None:
+        """The task that a question is about: the folder's where none is named; None for a folder that is no task's.
+
+        Raises NotFound before its first run.
+        """
+        if task:
+            return task
+        try:
+            own = self._task()
+        except UsageError:
+            return None
+        digest = own.digest.hex()
+        try:
+            self._client().ask(questions.top, requests.TopOf(task=digest, limit=1))
+        except NotFound as error:
+            sentence = f"no run on the task {own.name} is in this log yet: run without edits runs its baseline"
+            raise NotFound(sentence) from error
+        return digest
+
+    def _reference(self, run: str) -> requests.OneRecord:
+        """A run that a caller names; `@` and such are about the folder's task."""
+        return requests.OneRecord(id=run, task=self._about("") if run.startswith("@") else None)
+
     def _program(
-        self, client: Client, folder: Path, edits: list[Edit] | None, program: str, parent: str
+        self, client: Client, task: Task, edits: list[Edit] | None, program: str, parent: str
     ) -> tuple[str, str]:
         """The parent run's id, and the program that edits of its program make, or the whole one that was given."""
         if bool(edits) == bool(program):
             raise UsageError("give either edits or a whole program")
-        parent, source = self._source(client, folder, parent)
+        base = self._source(client, task, parent)
         if edits:
-            program = apply_blocks(source, [EditBlock(edit["search"], edit["replace"]) for edit in edits])
-            if source_digest(program) == source_digest(source):
-                raise UsageError("the edits change nothing but comments or spacing")
-        return parent, program
+            try:
+                program = apply_blocks(base.source, [EditBlock(edit["search"], edit["replace"]) for edit in edits])
+            except EditError as error:
+                run = short(base.id) or BASELINE
+                raise UsageError(
+                    f"the program of {run}: {error}", hint=f"show_run {run}, part source, has it"
+                ) from error
+        if source_digest(program) == source_digest(base.source) and base.id:
+            raise UsageError(
+                "this changes nothing but comments or spacing",
+                hint="without edits and program, run measures the parent itself with another replicate",
+            )
+        return base.id, program
 
-    def _source(self, client: Client, folder: Path, parent: str) -> tuple[str, str]:
-        """A run and its program; before the first run the baseline and no parent."""
-        task = load_task(folder)
+    def _source(self, client: Client, task: Task, parent: str) -> _Base:
+        """A run with its program; before the first run the baseline and no parent."""
         reference = requests.OneRecord(id=parent, task=task.digest.hex())
         try:
-            return client.ask(questions.run, reference).record.id, client.ask(questions.source, reference)
+            run = client.ask(questions.run, reference).run
+            assert run is not None, "the operation answers with runs only"
+            return _Base(run.id, run.run.parent or "", str(client.ask(questions.source, reference)))
         except NotFound:
-            if parent != "@":
+            if parent not in ("@", BASELINE):
                 raise
-            return "", task.baseline.decode()
+            return _Base("", "", task.baseline.decode())

@@ -112,7 +112,8 @@ class Assignments:
                     asyncio.get_running_loop().call_later(settle_ms / 1000, self._take, settled)
             case effects.Approve(worker, assignment):
                 view = self._view(self._planned[worker].plan)
-                if self._write(worker, assignment, partial(self.runs.begin, worker, view=view)):
+                folder = self._proposals.folder(assignment)
+                if self._write(worker, assignment, partial(self.runs.begin, worker, view=view, folder=folder)):
                     self._proposals.end(assignment)
                     self.pool.send(worker, protocol.Approve(assignment=assignment))
             case effects.WithdrawClaim(assignment):

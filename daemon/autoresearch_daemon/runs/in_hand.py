@@ -69,12 +69,15 @@ class RunRecorder:
         self._in_hand[run.assignment] = run
         self.local.keep(run)
 
-    def begin(self, worker: str, proposal: protocol.Proposal, order: int, view: RunInHand) -> None:
-        """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises."""
+    def begin(self, worker: str, proposal: protocol.Proposal, order: int, view: RunInHand, folder: str) -> None:
+        """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises.
+
+        ``folder`` is the task folder that it was proposed from, empty where nobody proposed it.
+        """
         plan, assignment = proposal.plan, proposal.assignment
         if assignment not in self._in_hand:
             self.claim(proposal, order)
-        seen = msgspec.to_builtins(view)
+        seen = msgspec.to_builtins(view) | ({"folder": folder} if folder else {})
         self.events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
 
     def withdraw_claim(self, assignment: str) -> AutoresearchError | None:
@@ -285,6 +288,11 @@ class Proposals:
         """The plan of an assignment; None where it is no proposal."""
         waiting = self._waiting.get(name)
         return waiting.plan if waiting else None
+
+    def folder(self, name: str) -> str:
+        """The task folder that an assignment was proposed from; empty where it is no proposal."""
+        waiting = self._waiting.get(name)
+        return waiting.task if waiting else ""
 
     def is_shared(self, name: str) -> bool:
         """Whether an assignment is a proposal that is left to a node that was faster."""
