@@ -18,6 +18,7 @@ from tests.daemon.toy import TRAIN, write_toy_task
 
 SECRET = "sk-very-secret-key"
 HERE = "import os; os.chdir('written_by_participants'); here = 'train.py'; text = open(here).read()\n"
+spent: list[tuple[int, float]] = []
 CHANGED = "text.replace('X = 0.9', 'X = 0.5')"
 
 
@@ -42,6 +43,7 @@ def change(folder: Path, script: str, seconds: int = 60, command: str = "", prog
         AnswerRules(task.program.decode()),
         settings,
         folder,
+        lambda tokens, cost: spent.append((tokens, cost)),
         operator=Operator.DRAFT,
         cancelled=lambda: False,
     )
