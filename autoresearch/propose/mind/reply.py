@@ -36,7 +36,6 @@ _FILE = re.compile(
     re.IGNORECASE,
 )
 _FILE_CHARACTERS, _FIELD_CHARACTERS = 300, 20_000
-_LONG_FIELDS = ("hypothesis", "plan")
 # What may stand between the hunks of a diff.
 _DIFF = re.compile(r"diff --git |index [0-9a-f]|new file|deleted file|old mode|new mode|similarity|rename |\*\*\* \w")
 # How a model says that it doesn't want to: a text alone, without a change.
@@ -193,8 +192,8 @@ class _BlockReader:
         parts.prose.append(line)
         if not line.strip():
             self._field = ""
-        elif self._field in _LONG_FIELDS and len(getattr(parts, self._field)) < _FIELD_CHARACTERS:
-            setattr(parts, self._field, f"{getattr(parts, self._field)} {line.strip()}")
+        elif self._field == "hypothesis" and len(parts.hypothesis) < _FIELD_CHARACTERS:
+            parts.hypothesis += f" {line.strip()}"
 
     def _name_file(self, line: str) -> str:
         file = _FILE.fullmatch(line[:_FILE_CHARACTERS])

@@ -215,7 +215,9 @@ def _idea_row(attempt: Attempt, task: Task) -> str:
         off = attempt.value - attempt.expected
         is_met = attempt.margin is not None and abs(off) <= attempt.margin
         outcome += (
-            "; as you expected" if is_met else f"; {abs(off):.3g} {'better' if sign * off < 0 else 'worse'} than that"
+            "; as you expected"
+            if is_met
+            else f"; {abs(off):.3g} {'better' if sign * off < 0 else 'worse'} than expected"
         )
     return f"{attempt.id}  {title}: {expected}gave {attempt.value:.6g}{outcome}"
 

@@ -108,5 +108,5 @@ def change_in_words(parent: str, source: str) -> str:
 
 
 def _named(names: Collection[str]) -> str:
-    shown = [plain_line(name, 64) for name in list(names)[:NAMED]]
-    return ", ".join(shown) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    listed = [plain_line(name, 64) for name in list(names)[:NAMED]]
+    return ", ".join(listed) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

@@ -117,14 +117,14 @@ def questions_about(desk: Desk, task: Task, calls: int, most_bytes: int) -> Mode
     name = task.digest.hex()
 
     def read_run(arguments: dict[str, Any]) -> str:
-        one = requests.OneRecord(id=str(arguments.get("run") or "@"), task=name)
+        record = requests.OneRecord(id=str(arguments.get("run") or "@"), task=name)
         if arguments.get("part") in ("source", "log"):
             operation = questions.source if arguments["part"] == "source" else questions.training_log
-            text, offset = operation(desk, one), max(0, int(arguments.get("offset") or 0))
+            text, offset = operation(desk, record), max(0, int(arguments.get("offset") or 0))
             page = text[offset : offset + ANSWER_BYTES - 500]
             more = f"\n{len(text) - offset - len(page)} more characters." if len(text) > offset + len(page) else ""
             return f"{fenced(page)}{more}"
-        view = questions.run(desk, one).run
+        view = questions.run(desk, record).run
         return _short({"run": view.run, "standing": view.standing} if view else {})
 
     def diff(arguments: dict[str, Any]) -> str:
