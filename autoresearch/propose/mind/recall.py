@@ -75,7 +75,7 @@ def recall(
         failed = log.records.several([trial.row.id for trial in ended if trial.row.status != RunStatus.OK])
         faults = {record.id: record.body.reason for record in failed if isinstance(record.body, Run)}
         runs = [past_run(trial, faults.get(trial.row.id, "")) for trial in ended]
-        return problem, runs, claims(log, task, now_ms, me)
+        return problem, runs, claims(log, task.digest, now_ms, me)
 
 
 def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
@@ -159,12 +159,12 @@ def past_run(trial: Trial, fault: str = "") -> PastRun:
     )
 
 
-def claims(log: Log, task: Task, now_ms: int, me: bytes) -> list[LiveClaim]:
-    """What ``me`` and those that are vouched for try at this moment."""
+def claims(log: Log, task: bytes, now_ms: int, me: bytes) -> list[LiveClaim]:
+    """What ``me`` and those that are vouched for try at this moment on the task of this digest."""
     context = trust_context(log, me)
     return [
         LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
-        for row in log.claims.open(task.digest, now_ms=now_ms)
+        for row in log.claims.open(task, now_ms=now_ms)
         if is_heard(row.author, now_ms, context, me)
     ]
 
