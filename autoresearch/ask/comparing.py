@@ -38,8 +38,8 @@ _PLAIN = frozenset(
     ]
 )  # fmt: skip
 _PARTS = (
-    (r"\bsecond[ -]best\b|\brunner-up\b|\bzweitbeste\w*", "second"),
-    (r"@(?![\w~])|\b(?:best|leader|leading|winner|record|beste[rns]?)\b", "best"),
+    (r"\bsecond[ -]best\b|\brunner-up\b|\btop (?:two|2)\b|\bzweitbeste\w*", "second"),
+    (r"@(?![\w~])|\b(?:(?<!second )best|top|leader|leading|winner|record|beste[rns]?)\b", "best"),
     (r"\b(?:baseline|original|start|beginning|ausgangs\w*)\b", "baseline"),
     (r"\b(?:last|latest|newest|letzte[rns]?)\b", "last"),
 )

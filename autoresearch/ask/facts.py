@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from autoresearch.ask.comparing import named_programs
 from autoresearch.ask.discussion import Fact
 from autoresearch.ask.measured_facts import (
     NAMED,
@@ -27,6 +26,7 @@ from autoresearch.ask.measured_facts import (
     two_programs,
 )
 from autoresearch.ask.next_steps import open_margins, repeating, suggestions
+from autoresearch.ask.people.claims import claims_answer
 from autoresearch.ask.runs.boards import best_answer
 from autoresearch.ask.runs.diffs import effects_answer
 from autoresearch.ask.runs.rows import runners_answer
@@ -61,9 +61,9 @@ def facts(question: Question) -> list[Fact]:
         (match.start(), number) for number, (about, _) in enumerate(_TOPICS) if (match := re.search(about, words))
     )
     made = {fact.sentence: fact for _, number in places for fact in _TOPICS[number][1](question)}
-    if not made and (kind := meant_by(question.text)) and not question.named_settings():
+    if not made and (kind := meant_by(question.text)) and not question.named_settings:
         return [Fact(sentence=f"no program here has a setting that is known to be its {kind.replace('_', ' ')}")]
-    if not made and not question.named_settings() and _FOREIGN.search(words):
+    if not made and not question.named_settings and _FOREIGN.search(words):
         return [Fact(sentence="questions are read in English: such as “what should I try next?”, “what failed?”")]
     return list(made.values())
 
@@ -76,6 +76,11 @@ def _best(question: Question) -> Iterator[Fact]:
         return
     numbers = leading(best)
     parts = [f"the best value is {value(numbers.value)} {numbers.origin}, of “{one_line(best.title, TEXT)}”"]
+    programs = question.programs
+    program = next((each for each in programs.ranked if format_id(each.id) == best.id), None)
+    if program is not None:
+        since = sum(trial.row.time > program.time_ms for trial in question.ended)
+        parts.append(f"{counted(program.runs, 'seed')}, {counted(since, 'run')} ago")
     if status.baseline is not None:
         parts.append(f"the baseline has {value(status.baseline)}")
     if status.closed is not None and status.floor is not None:
@@ -129,7 +134,7 @@ def _people(question: Question) -> Iterator[Fact]:
 
 
 def _effects(question: Question) -> Iterator[Fact]:
-    named, programs = question.named_settings(), question.programs()
+    named, programs = question.named_settings, question.programs
     effects = effects_answer(question.log, question.task, me=question.me).effects
     rows = [each for each in effects if each.median is not None and (not named or each.name in named)]
     for effect in rows[:NAMED]:
@@ -144,10 +149,48 @@ def _effects(question: Question) -> Iterator[Fact]:
         return
     if named:
         yield Fact(sentence=f"no run changed {', '.join(named[:NAMED])} beside its parent")
-    elif programs_named := named_programs(question.text, programs):
+    elif programs_named := question.named_programs(programs):
         yield from (fact for program in programs_named[:NAMED] for fact in gain_of(program, programs))
     else:
         yield Fact(sentence="no setting was changed by a run beside its parent yet")
+
+
+def _worthless(question: Question) -> Iterator[Fact]:
+    """The settings that never helped when they were raised."""
+    effects = effects_answer(question.log, question.task, me=question.me).effects
+    for effect in [each for each in effects if each.median is not None and not each.better][:NAMED]:
+        name = one_line(effect.name, 64)
+        yield Fact(sentence=f"raising {name} was better in 0 of {counted(effect.pairs, 'pair')} with the parent")
+
+
+def _trying(question: Question) -> Iterator[Fact]:
+    open_ones = claims_answer(question.log, question.task, now_ms=question.now_ms, me=question.me).claims[:NAMED]
+    for claim in open_ones:
+        yield Fact(
+            sentence=f"being tried now: {one_line(claim.title, TEXT) or 'a change without a title'}", ids=[claim.id]
+        )
+    if not open_ones:
+        yield Fact(sentence="nothing is being tried now: no claim is open")
+
+
+def _learned(question: Question) -> Iterator[Fact]:
+    """What participants say that they learned, and which changes brought the most."""
+    authors = trusted_authors(question.trust, question.me)
+    notes = question.log.texts.newest_notes(question.task.digest, limit=NAMED, authors=authors, topic="insight")
+    for note in notes:
+        body = question.log.records.get(note.id).body_as(Note)
+        yield Fact(sentence=f"an insight: {one_line(body.text, 2 * TEXT)}", ids=[format_id(note.id)])
+    yield from largest_steps(question)
+
+
+def _alike(question: Question) -> Iterator[Fact]:
+    yield from open_margins(question.programs)
+
+
+def _enough(question: Question) -> Iterator[Fact]:
+    """What speaks for going on, and what for an end."""
+    yield from runs_since_best(question)
+    yield from open_margins(question.programs)
 
 
 def _changed_settings(question: Question) -> Iterator[Fact]:
@@ -158,12 +201,12 @@ def _changed_settings(question: Question) -> Iterator[Fact]:
 
 def _direction(question: Question) -> Iterator[Fact]:
     """Whether more or less of a setting is better, where one is named."""
-    if question.named_settings():
+    if question.named_settings:
         yield from _effects(question)
 
 
 def _next(question: Question) -> Iterator[Fact]:
-    programs = question.programs()
+    programs = question.programs
     if question.blobs is not None:
         yield from suggestions(
             question.log,
@@ -181,7 +224,7 @@ def _next(question: Question) -> Iterator[Fact]:
 
 
 def _repeat(question: Question) -> Iterator[Fact]:
-    programs = question.programs()
+    programs = question.programs
     yield from repeating(programs)
     yield from open_margins(programs)
 
@@ -268,7 +311,8 @@ _TOPICS: tuple[tuple[str, Callable[[Question], Iterator[Fact]]], ...] = (
     (r"\b(repeat\w*|replicat\w*|measured? again|re-?run|wiederhol\w*)\b", _repeat),
     (
         r"\b(really|significan\w*|better than|worse than|versus|vs|compared?|real|beats?(?! the best)|apart|"
-        r"besser als|wirklich|luck|trust\w*|sure|certain|confident|reliable|robust|lucky|tell\b.*\bfrom)\b",
+        r"besser als|wirklich|luck|gap|difference|within (?:the )?noise|trust\w*|sure|certain|confident|reliable|"
+        r"robust|lucky|tell\b.*\bfrom)\b",
         two_programs,
     ),
     (r"\b(worst|poorest|top \d+|rank\w*|leaderboard|second[ -]best|runner-up|schlechtest\w*)\b", best_and_worst),
@@ -280,10 +324,16 @@ _TOPICS: tuple[tuple[str, Callable[[Question], Iterator[Fact]]], ...] = (
     (r"\b(plateau\w*|stuck|stagnat\w*|improving|progress|converged?|since the best)\b", runs_since_best),
     (r"\b(?:last|latest|newest|letzte[rns]?) (?:run|change|idea|program|try|lauf)\b", last_program),
     (r"\b(chang\w*|differ\w*|diff|geändert)\b", changes_between),
+    (r"\b(as good as|tied|tie|indistinguishable|equally)\b", _alike),
+    (r"\b(stop|enough|finished|aufhören)\b", _enough),
+    (r"\b(drop|abandon|give up|avoid|useless|waste\w*|dead ends?|hurts?|harm\w*|schadet)\b", _worthless),
+    (r"\b(trying|being tried|right now|at the moment|currently|in progress|gerade)\b", _trying),
+    (r"\b(learn(?:ed|t|s)?|summar\w*|insights?|conclusions?|conclude|takeaways?|gelernt)\b", _learned),
     (r"\b(bring|brings|brought|gain\w*|gave|give|gives|gebracht|bringt)\b", gains_of_named),
     (r"\b(floor|bound|optimum|optimal|perfect|headroom|untergrenze)\b", distance_to_floor),
     (
-        r"\b(proposers?|llms?|(?:language )?models? (?:against|vs|or|and|beside)|search (?:against|vs|or|and))\b",
+        r"\b(proposers?|llms?|(?:language )?models? (?:against|vs|or|and|beside)|search (?:against|vs|or|and)|"
+        r"(?:search|agent|command)\b.*\b(?:good|worth|useful|help\w*))\b",
         _proposers,
     ),
     (r"\b(how long|duration|seconds?|minutes?|fast|slow|costs?|wie lange|dauert)\b", _cost),

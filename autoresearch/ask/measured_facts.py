@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
 
 from autoresearch.ask.comparing import (
     MeasuredProgram,
@@ -36,7 +37,8 @@ LEVELS = 6
 _TYPED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.]|\.\d)")
 
 
-class Question(NamedTuple):
+@dataclass(frozen=True)
+class Question:
     """A question to a task. ``ended`` are runs that count: all of a task with few, else the best, the newest, a sample.
 
     ``baseline`` is the task's own program as text, empty where it is not here.
@@ -51,13 +53,26 @@ class Question(NamedTuple):
     baseline: str = ""
     now_ms: int = 0
     blobs: BlobStore | None = None
-    settings: Mapping[bytes, Mapping[str, Value]] = {}
+    settings: Mapping[bytes, Mapping[str, Value]] = field(default_factory=dict)
     """The constants of each run."""
 
+    @cached_property
     def programs(self) -> RankedPrograms:
         """What was measured, program by program."""
         return programs_of(self.log, self.task, self.ended)
 
+    def named_programs(self, programs: RankedPrograms) -> list[MeasuredProgram]:
+        """The programs that it speaks of; with the value of a setting, such as “HIDDEN 24”, the best that has it."""
+        typed = {float(number) for number in _TYPED.findall(self.text)}
+        by_setting = [
+            program
+            for name in self.named_settings
+            for program in programs.ranked
+            if isinstance(level := self.settings.get(program.id, {}).get(name), int | float) and float(level) in typed
+        ]
+        return list(dict.fromkeys([*by_setting[:1], *named_programs(self.text, programs)]))
+
+    @cached_property
     def named_settings(self) -> list[str]:
         """The settings that it speaks of."""
         return named_in(self.text, {name for values in self.settings.values() for name in values})
@@ -83,14 +98,14 @@ def levels_beside_each_other(question: Question, programs: RankedPrograms, name:
     chosen: list[Value] = [level for level in best if not isinstance(level, str) and float(level) in typed]
     chosen = chosen if len(chosen) > 1 else sorted(best, key=lambda level: programs.sign * best[level].value)[:LEVELS]
     pairs = [
-        (programs.sign * program.value, program, other)
+        (programs.sign * program.value, programs.sign * other.value, program, other)
         for first, second in combinations(chosen, 2)
         for program, same in levels[first].items()
         for other, others in levels[second].items()
         if same == others
     ]
     if pairs:
-        _, program, other = min(pairs)
+        *_, program, other = min(pairs)
         program, other = (program, other) if programs.worse(program, other) <= 0 else (other, program)
         remark = ""
     elif len(chosen) > 1:
@@ -118,20 +133,20 @@ def gain_of(program: MeasuredProgram, programs: RankedPrograms) -> Iterator[Fact
 
 def gains_of_named(question: Question) -> Iterator[Fact]:
     """What the programs brought that a question names."""
-    programs = question.programs()
-    for program in named_programs(question.text, programs)[:NAMED]:
+    programs = question.programs
+    for program in question.named_programs(programs)[:NAMED]:
         yield from gain_of(program, programs)
 
 
 def two_programs(question: Question) -> Iterator[Fact]:
     """Two programs beside each other; of one, it and the best; of none, the best and its parent."""
-    programs = question.programs()
+    programs = question.programs
     if not programs.ranked:
         yield Fact(sentence="no run has a value yet")
         return
-    named, best = named_programs(question.text, programs), programs.ranked[0]
-    if not named and question.named_settings():
-        for name in question.named_settings()[:NAMED]:
+    named, best = question.named_programs(programs), programs.ranked[0]
+    if len(set(_TYPED.findall(question.text))) > 1 and question.named_settings:
+        for name in question.named_settings[:NAMED]:
             yield from levels_beside_each_other(question, programs, name)
         return
     program = named[0] if named else best
@@ -148,8 +163,8 @@ def two_programs(question: Question) -> Iterator[Fact]:
 
 def changes_between(question: Question) -> Iterator[Fact]:
     """What changed from one program to another, in settings and lines; without two, from the best one's parent."""
-    programs = question.programs()
-    named = named_programs(question.text, programs)
+    programs = question.programs
+    named = question.named_programs(programs)
     if not named or question.blobs is None:
         return
     old, new = named[:2] if len(named) > 1 else (programs.parent(named[0]), named[0])
@@ -172,7 +187,7 @@ def _setting_change(name: str, before: object, after: object) -> str:
 
 def best_and_worst(question: Question) -> Iterator[Fact]:
     """The best programs, or the worst ones."""
-    ranked = question.programs().ranked
+    ranked = question.programs.ranked
     is_worst = re.search(r"\b(worst|poorest|schlechtest\w*)\b", question.text.casefold()) is not None
     chosen = list(reversed(ranked))[:NAMED] if is_worst else ranked[:NAMED]
     rows = ", ".join(f"{program.named} {value(program.value)} ({counted(program.runs, 'run')})" for program in chosen)
@@ -185,7 +200,7 @@ def best_and_worst(question: Question) -> Iterator[Fact]:
 
 def largest_steps(question: Question) -> Iterator[Fact]:
     """The changes that brought the most beside their parents."""
-    programs = question.programs()
+    programs = question.programs
     steps = [
         (programs.worse(program, parent), program)
         for program in programs.ranked
@@ -200,7 +215,7 @@ def largest_steps(question: Question) -> Iterator[Fact]:
 
 def runs_since_best(question: Question) -> Iterator[Fact]:
     """How long ago the best was found."""
-    programs = question.programs()
+    programs = question.programs
     if not programs.ranked:
         yield Fact(sentence="no run has a value yet")
         return
@@ -214,7 +229,7 @@ def runs_since_best(question: Question) -> Iterator[Fact]:
 
 def last_program(question: Question) -> Iterator[Fact]:
     """The newest program with a value, and what it brought."""
-    programs = question.programs()
+    programs = question.programs
     newest = max(programs.ranked, key=lambda program: program.time_ms, default=None)
     if newest is not None:
         yield from gain_of(newest, programs)
@@ -222,7 +237,7 @@ def last_program(question: Question) -> Iterator[Fact]:
 
 def distance_to_floor(question: Question) -> Iterator[Fact]:
     """How far the best is from the floor, or that there is none."""
-    floor, programs = question.task.floor, question.programs()
+    floor, programs = question.task.floor, question.programs
     if floor is None:
         yield Fact(sentence="there is no floor: the task states none, so nobody knows how far the best is from it")
         return

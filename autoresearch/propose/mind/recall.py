@@ -244,9 +244,9 @@ CURVE_POINTS, MEASURED, NAME_CHARACTERS = 12, 8, 48
 def curve_row(name: str, run: Run) -> str:
     """A run's curve as some numbers, and what else it measured, in one line; empty where there is neither."""
     values, points = run.curve, min(len(run.curve), CURVE_POINTS)
-    picked = [values[round(at * (len(values) - 1) / (points - 1))] for at in range(points)] if points > 1 else values
+    picked = [values[round(at * (len(values) - 1) / (points - 1))] for at in range(points)] if points > 1 else []
     curve = " ".join(f"{value:.4g}" for value in picked)
     measured = ", ".join(
-        f"{one_line(name, NAME_CHARACTERS)} {value:.4g}" for name, value in list(run.metrics.items())[:MEASURED]
+        f"{one_line(metric, NAME_CHARACTERS)} {value:.4g}" for metric, value in list(run.metrics.items())[:MEASURED]
     )
     return f"{name}  {'; '.join(part for part in (curve, measured) if part)}" if curve or measured else ""

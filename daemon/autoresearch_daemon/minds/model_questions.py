@@ -145,7 +145,7 @@ def questions_about(desk: Desk, task: Task, calls: int, most_bytes: int) -> Mode
         ids = [desk.record(str(run), name) for run in (runs if isinstance(runs, list) else [runs])[:RUNS_MAX]]
         bodies = [(run, desk.log.records.get(run).body) for run in ids]
         rows = [curve_row(short_id(run), body) for run, body in bodies if isinstance(body, Run)]
-        return "\n".join(rows) or "These are no runs."
+        return fenced("\n".join(filter(None, rows)) or "none of these runs has a curve")
 
     answers = (_READ_RUN, read_run), (_DIFF, diff), (_EFFECTS, effects), (_SUGGESTIONS, suggestions), (_CURVES, curves)
     return ModelQuestions(answers, calls, most_bytes)
