@@ -212,6 +212,21 @@ def test_a_call_of_a_tool_that_it_learned_elsewhere_is_its_change(
     assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize("index", [(0, 1), (0, 0)], ids=["counted", "with one index"])
+def test_several_calls_at_once_are_answered_each(bench: Bench, index: tuple[int, int]) -> None:
+    calls = [
+        {"index": number, "id": f"call_{name}", "function": {"name": name, "arguments": "{}"}}
+        for number, name in zip(index, ("effects", "read_run"), strict=True)
+    ]
+    script = in_turn(
+        events({"choices": [{"delta": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}), openai(CHANGE)
+    )
+    plan, model = bench.ask_by(script)
+    assert isinstance(plan, Plan)
+    results = [message["tool_call_id"] for message in model.requests[1]["messages"] if message["role"] == "tool"]
+    assert results == ["call_effects", "call_read_run"]
+
+
 def test_a_call_that_is_no_edit_goes_back_with_the_reason(bench: Bench) -> None:
     plan, model = bench.ask_by(in_turn(openai_call("bash", {"command": "ls"}), openai(CHANGE)))
     assert isinstance(plan, Plan)

@@ -118,9 +118,7 @@ class _OpenAi:
 
     def read_stream(self, parts: Sequence[Json]) -> Completion:
         texts: defaultdict[str, str] = defaultdict(str)
-        calls: defaultdict[object, Message] = defaultdict(
-            lambda: {"id": "", "type": "function", "name": "", "arguments": ""}
-        )
+        calls: defaultdict[object, Message] = defaultdict(lambda: {"id": "", "name": "", "arguments": ""})
         end, usage = "", dict[str, object]()
         for part in parts:
             _raise_error(part)
@@ -130,8 +128,11 @@ class _OpenAi:
             for name in ("content", "refusal", "reasoning_content"):
                 texts[name] += _text(delta.get(name))
             for piece in _maps(delta.get("tool_calls")):
-                function, call = _map(piece.get("function")), calls[piece.get("index", len(calls))]
-                call["id"] = _text(piece.get("id")) or call["id"]
+                function, index, call_id = _map(piece.get("function")), piece.get("index"), _text(piece.get("id"))
+                # Some servers give all calls the same index.
+                is_another = bool(call_id) and calls[index]["id"] not in ("", call_id)
+                call = calls[(index, call_id) if is_another else index]
+                call["id"] = call_id or call["id"]
                 call["name"] = _text(function.get("name")) or call["name"]
                 call["arguments"] = f"{call['arguments']}{_text(function.get('arguments'))}"
             # Some servers end with [DONE] alone.
