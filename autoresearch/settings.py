@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.hours import parse_hours
-from autoresearch.text import did_you_mean, read_toml
+from autoresearch.text import did_you_mean, read_json, read_toml
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
 MAIL_PASSWORD_VARIABLE = "AUTORESEARCH_MAIL_PASSWORD"  # noqa: S105 - its name, not the password
@@ -145,12 +145,35 @@ class LanguageModel(Section, frozen=True, kw_only=True):
     prompt_kib: Annotated[int, Meta(ge=4, le=1024, description="KiB of a prompt at most")] = 32
     answer_tokens: Annotated[int, Meta(ge=256, le=1 << 20, description="tokens of an answer at most")] = 16_384
     seconds: Annotated[int, Meta(ge=5, le=3600, description="seconds that it has for one answer")] = 300
+    fields: Annotated[
+        str,
+        Meta(description='further fields of each request as JSON, such as {"reasoning_effort": "high"}; empty: none'),
+    ] = ""
+    tool_calls: Annotated[
+        int, Meta(ge=0, le=100, description="questions to the log that it may ask before it answers; 0: none")
+    ] = 8
+    tool_kib: Annotated[int, Meta(ge=4, le=1024, description="KiB of the answers to these questions at most")] = 48
     price_in: Annotated[float, Meta(ge=0, description="money for a million tokens of prompt")] = 0.0
     price_out: Annotated[float, Meta(ge=0, description="money for a million tokens of answer")] = 0.0
     day_tokens: Annotated[int, Meta(ge=0, description="tokens in 24 hours, then the search goes on; 0: no limit")] = (
         2_000_000
     )
     day_cost: Annotated[float, Meta(ge=0, description="money in 24 hours, then the search goes on; 0: no limit")] = 5.0
+
+    def request_fields(self) -> dict[str, object]:
+        """What ``fields`` adds to each request. Raises UsageError where that is no JSON object or sets too much."""
+        try:
+            fields = read_json(self.fields or "{}")
+        except ValueError as error:
+            raise UsageError(f"llm.fields is no JSON: {error}", hint=_FIELDS_HINT) from error
+        if not isinstance(fields, dict):
+            raise UsageError("llm.fields is no JSON object", hint=_FIELDS_HINT)
+        if taken := sorted({"model", "messages", "stream", "tools"} & fields.keys()):
+            raise UsageError(f"llm.fields can't set {taken[0]}: autoresearch sets that itself", hint=_FIELDS_HINT)
+        return fields
+
+
+_FIELDS_HINT = """autoresearch node config set llm.fields '{"reasoning_effort": "high"}'"""
 
 
 class AgentCommand(Section, frozen=True, kw_only=True):

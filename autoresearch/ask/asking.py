@@ -13,8 +13,9 @@ from statistics import fmean
 import msgspec
 
 from autoresearch.ask.discussion import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
-from autoresearch.ask.facts import Question, facts
+from autoresearch.ask.facts import facts
 from autoresearch.ask.lookup import FoundTask
+from autoresearch.ask.measured_facts import Question
 from autoresearch.ask.notes import NOT_CITED, note_view, search_notes
 from autoresearch.errors import UsageError
 from autoresearch.log.blobs import BlobStore
@@ -83,7 +84,7 @@ def ask_answer(
     return AskAnswer(
         task=task.name,
         question=text,
-        facts=facts(Question(log, task, text, ended, trust, me, baseline, now_ms)),
+        facts=facts(Question(log, task, text, ended, trust, me, baseline, now_ms, blobs, settings)),
         parameters=[
             _tried(name, ended, settings, sign_of(task.direction)) for name in named_in(text, names)[:PARAMETERS]
         ],

@@ -149,6 +149,20 @@ class ModelLedger(LocalFile):
         names = ModelCall.__struct_fields__
         return [ModelCall(**dict(zip(names, row, strict=True))) for row in rows]
 
+    def plan(self, task: bytes, proposer: str) -> str:
+        """What a proposer wrote down for itself after its last change of a task, or an empty text."""
+        row = self.connection.execute("SELECT json FROM value WHERE name = ?", (_plan_name(task, proposer),)).fetchone()
+        return msgspec.json.decode(row[0], type=str) if row else ""
+
+    def keep_plan(self, task: bytes, proposer: str, plan: str) -> None:
+        """Keep what it wrote down, in place of what it wrote before."""
+        row = (_plan_name(task, proposer), msgspec.json.encode(plan))
+        self.connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
+
+
+def _plan_name(task: bytes, proposer: str) -> str:
+    return f"plan {task.hex()} {proposer}"
+
 
 def not_before_ms(newest_first: list[ModelCall]) -> int:
     """When a proposer may be asked again: at once after a success, later after each failure in a row. Pure."""

@@ -25,7 +25,7 @@ CREATE INDEX IF NOT EXISTS model_call_proposer ON model_call(proposer, time_ms);
 
 -- Of a network: what its daemon has to go on with after a restart.
 
--- What was asked of the node, and which codes of attestors are awaited.
+-- What was asked of the node, which codes of attestors are awaited, what a proposer plans for a task.
 CREATE TABLE IF NOT EXISTS value(name TEXT PRIMARY KEY, json BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS in_hand(assignment TEXT PRIMARY KEY, run BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS proposal(number INTEGER PRIMARY KEY AUTOINCREMENT, proposal BLOB NOT NULL);

@@ -164,7 +164,7 @@ def test_with_a_model_and_no_daemon_the_records_come_alone(
     [
         (
             "what is the best value so far?",
-            "the best value is 1.3000 reported, of “lower X again”; the baseline has 1.5000",
+            "the best value is 1.3000 reported, of “lower X again”; 1 seed, 2 runs ago; the baseline has 1.5000",
         ),
         ("Who leads, and by what?", "of the way to the floor 1.0000"),
         ("what failed and why?", "1 of 6 runs failed: 1 stopped with an error"),

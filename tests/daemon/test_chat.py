@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from autoresearch_daemon.minds.chat import ChatMessage, Completion, Endpoint, ask
+from autoresearch_daemon.minds.chat import Completion, Endpoint, ask, user
 
 from autoresearch.log.local import ModelFailure
 from tests.daemon.scripted_model import Answer, Script, anthropic, events, in_turn, ollama, openai, serving
@@ -17,7 +17,7 @@ TEXT = "TITLE: a longer warm-up ✓"
 
 def answer(script: Script, api: str = "openai", seconds: float = 20.0) -> Completion:
     with serving(script) as model:
-        return asyncio.run(ask(endpoint(model.url, api, seconds), [ChatMessage("user", "what next?")]))
+        return asyncio.run(ask(endpoint(model.url, api, seconds), [user("what next?")]))
 
 
 def endpoint(url: str, api: str = "openai", seconds: float = 20.0) -> Endpoint:
@@ -64,7 +64,7 @@ def test_each_api_is_asked_in_its_own_way() -> None:
     }
     for api, (path, header, value) in expected.items():
         with serving(in_turn(STREAMED[api])) as model:
-            asyncio.run(ask(endpoint(model.url + "/", api), [ChatMessage("user", "what next?")]))
+            asyncio.run(ask(endpoint(model.url + "/", api), [user("what next?")]))
         assert model.paths == [path]
         assert model.headers[0][header] == value
         assert model.requests[0]["model"] == "some-model"
@@ -99,7 +99,7 @@ def test_a_wrong_key_is_no_reason_to_try_again() -> None:
         serving(in_turn(Answer(f"your key {KEY} is wrong".encode(), status=401))) as model,
         pytest.raises(ModelFailure) as raised,
     ):
-        asyncio.run(ask(endpoint(model.url), [ChatMessage("user", "?")]))
+        asyncio.run(ask(endpoint(model.url), [user("?")]))
     assert len(model.requests) == 1
     assert raised.value.hint == "check the key"
     assert KEY not in str(raised.value)
@@ -163,4 +163,4 @@ def test_an_endless_answer_is_not_read_to_its_end() -> None:
 
 def test_nobody_there_is_said() -> None:
     with pytest.raises(ModelFailure, match="can't be reached"):
-        asyncio.run(ask(endpoint("http://127.0.0.1:9"), [ChatMessage("user", "?")]))
+        asyncio.run(ask(endpoint("http://127.0.0.1:9"), [user("?")]))

@@ -304,7 +304,10 @@ def test_a_command_does_the_research(start: Callable[..., Daemon], tmp_path: Pat
     assert [run.proposer.name.partition("/")[0] for run in runs] == ["search", "command", "command"]
     assert [run.status for run in runs] == ["ok"] * 3
     assert runs[2].value < runs[1].value < runs[0].value
-    assert runs[1].hypothesis.startswith("Halved the distance of X")
+    assert runs[1].hypothesis.startswith(
+        "prepare.py changed too, and is left as the task has it. Halved the distance of X"
+    )
+    assert runs[1].title.startswith("X 0.9 -> 0.6")
     assert "/home/somebody" not in runs[1].hypothesis
     assert daemon.status().proposers[1].cost == 1.0
 

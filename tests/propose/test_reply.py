@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.propose.mind.reply import AnswerRules, BadReply, ProposedProgram, read_reply
+from autoresearch.propose.mind.reply import AnswerRules, BadReply, ModelRefusal, ProposedProgram, read_reply
 from autoresearch.propose.program.guard import static_guard
-from autoresearch.task.program import source_digest
+from autoresearch.task.program import join_files, source_digest, split_program
 from tests.propose.conftest import NAMES, TRAIN
 
 PARENT = """\
@@ -73,6 +74,158 @@ GOOD = {
     "the whole file": (f"{HEAD}```python\n{FASTER}```\n", FASTER),
     "the whole file in waves": (f"{HEAD}~~~\n{FASTER}~~~\n", FASTER),
 }  # fmt: skip
+DIFF = """\
+ import math
+
+-LR = 0.01  # 0.001 .. 0.1
++LR = 0.02  # 0.001 .. 0.1
+ DEPTH = 4
+"""
+DEEPER = FASTER.replace("        layers.append(width)\n    return", "        layers.append(2 * width)\n    return")
+SECOND = """\
+@@ -8,4 +8,4 @@ def build(width):
+         layers.append(width)
+-        layers.append(width)
++        layers.append(2 * width)
+     return layers
+"""
+CALL = {"path": "train.py", "old_str": "LR = 0.01 ", "new_str": "LR = 0.02 "}
+JSON_FIELDS = {"title": "LR 0.01 -> 0.02", "hypothesis": "faster at the start", "expect": 1.15}
+
+
+def fenced(text: str, mark: str = "") -> str:
+    return f"```{mark}\n{text}```\n"
+
+
+# What models answer with that were trained on other forms than the one that is asked for.
+OTHER_FORMS = {
+    "a diff": (HEAD + fenced(f"--- a/train.py\n+++ b/train.py\n@@ -1,4 +1,4 @@\n{DIFF}", "diff"), FASTER),
+    "a diff without prefixes": (HEAD + fenced(f"--- train.py\n+++ train.py\n@@ -1,4 +1,4 @@\n{DIFF}", "diff"), FASTER),
+    "a diff of git": (
+        HEAD + fenced(
+            f"diff --git a/train.py b/train.py\nindex 83db48f..bf269f4 100644\n--- a/train.py\n+++ b/train.py\n"
+            f"@@ -1,4 +1,4 @@\n{DIFF}", "patch",
+        ), FASTER,
+    ),
+    "a diff with wrong line numbers": (
+        HEAD + fenced(f"--- a/train.py\n+++ b/train.py\n@@ -77,9 +70,1 @@\n{DIFF}"), FASTER,
+    ),
+    "a diff without line numbers": (HEAD + fenced(f"@@ ... @@\n{DIFF}", "diff"), FASTER),
+    "a diff without a head": (HEAD + fenced(DIFF, "diff"), FASTER),
+    "a diff with two hunks": (
+        HEAD + fenced(f"--- a/train.py\n+++ b/train.py\n@@ -1,4 +1,4 @@\n{DIFF}{SECOND}", "diff"), DEEPER,
+    ),
+    "a diff in no fence": (f"Here it is:\n\n--- a/train.py\n+++ b/train.py\n@@ -1,4 +1,4 @@\n{DIFF}\n{HEAD}", FASTER),
+    "a diff with words behind it": (
+        f"{HEAD}\n--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n{DIFF}\nGood luck!", FASTER,
+    ),
+    "a diff whose context lost its marks": (
+        HEAD + fenced("@@ -3,2 +3,2 @@\n" + DIFF.replace("\n ", "\n"), "diff"), FASTER,
+    ),
+    "a diff that finds its place by its number": (
+        HEAD + fenced("@@ -11 +11 @@\n-        layers.append(width)\n+        layers.append(2 * width)\n", "diff"),
+        PARENT.replace("        layers.append(width)\n    return", "        layers.append(2 * width)\n    return"),
+    ),
+    "a diff that only adds": (
+        HEAD + fenced("@@ -3,2 +3,3 @@\n DEPTH = 4\n+WIDTH = 8\n \n", "diff"),
+        PARENT.replace("DEPTH = 4\n", "DEPTH = 4\nWIDTH = 8\n"),
+    ),
+    "a patch of an agent": (
+        f"{HEAD}*** Begin Patch\n*** Update File: train.py\n@@ DEPTH\n{DIFF}*** End Patch\n", FASTER,
+    ),
+    "JSON": (json.dumps({**JSON_FIELDS, "edits": [{"search": "LR = 0.01", "replace": "LR = 0.02"}]}), FASTER),
+    "JSON in a fence": (
+        HEAD + fenced(json.dumps([{"file": "train.py", "old": "LR = 0.01", "new": "LR = 0.02"}], indent=1), "json"),
+        FASTER,
+    ),
+    "JSON with line ends in its texts": (
+        HEAD + '{"old_string": "import math\n\nLR = 0.01 ", "new_string": "import math\n\nLR = 0.02 "}', FASTER,
+    ),
+    "JSON with lists of lines": (
+        HEAD + json.dumps({"search": ["", "LR = 0.01  # 0.001 .. 0.1"], "replace": ["", "LR = 0.02  # 0.001 .. 0.1"]}),
+        FASTER,
+    ),
+    "JSON with the whole program": (json.dumps({**JSON_FIELDS, "program": FASTER}), FASTER),
+    "JSON with the file by its name": (json.dumps({**JSON_FIELDS, "files": {"train.py": FASTER}}), FASTER),
+    "JSON with a diff": (json.dumps({**JSON_FIELDS, "diff": f"@@ -1,4 +1,4 @@\n{DIFF}"}), FASTER),
+    "a call as OpenAI has it": (
+        HEAD + json.dumps({"tool_calls": [{"function": {"name": "str_replace", "arguments": json.dumps(CALL)}}]}),
+        FASTER,
+    ),
+    "a call as Anthropic has it": (
+        HEAD + json.dumps({"type": "tool_use", "id": "t1", "name": "str_replace_based_edit_tool", "input": CALL}),
+        FASTER,
+    ),
+    "a call between tags": (
+        f"{HEAD}<tool_call>\n{json.dumps({'name': 'edit', 'arguments': CALL})}\n</tool_call>", FASTER,
+    ),
+    "a call in tags": (
+        HEAD + '<function_calls>\n<invoke name="edit">\n<parameter name="old_str">LR = 0.01 </parameter>\n'
+        '<parameter name="new_str">LR = 0.02 </parameter>\n</invoke>', FASTER,
+    ),
+    "a call in short tags": (
+        f"{HEAD}<function=edit>\n<parameter=old_str>\nLR = 0.01  # 0.001 .. 0.1\n</parameter>\n"
+        "<parameter=new_str>\nLR = 0.02  # 0.001 .. 0.1\n</parameter>\n</function>", FASTER,
+    ),
+    "a call that writes the file": (
+        HEAD + json.dumps({"name": "write_file", "arguments": {"file_path": "/repo/train.py", "content": FASTER}}),
+        FASTER,
+    ),
+    "the whole file without a fence": (HEAD + FASTER, FASTER),
+    "the whole file beside a snippet": (
+        f"{HEAD}First:\n{fenced('LR = 0.02' + chr(10), 'python')}All of it:\n{fenced(FASTER)}", FASTER,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHER_FORMS)
+def test_an_answer_in_another_form_becomes_the_same_program(name: str) -> None:
+    answer, program = OTHER_FORMS[name]
+    change = read_reply(answer, RULES)
+    assert change.source == program
+    assert (change.title, change.hypothesis, change.expected) == ("LR 0.01 -> 0.02", "faster at the start", 1.15)
+
+
+REFUSALS = [
+    "I'm sorry, but I can't help with that.",
+    "I cannot assist with this request.",
+    "I am unable to modify code that may be harmful.",
+    "I won’t be able to help with that request, since it could be unsafe.",
+    "As an AI model, I must decline.",
+    "That is against our policies.",
+    "Es tut mir leid, aber dabei kann ich nicht helfen.",
+]
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+def test_a_refusal_in_words_is_one(answer: str) -> None:
+    with pytest.raises(ModelRefusal, match="it refused: “"):
+        read_reply(answer, RULES)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I can't find the line LR = 0.1.",
+        "The rate can't be larger than 0.1, so I would add a warm-up.",
+        "I would try 0.02.",
+    ],
+)
+def test_words_without_a_change_are_no_refusal(answer: str) -> None:
+    with pytest.raises(BadReply) as refused:
+        read_reply(answer, RULES)
+    assert not isinstance(refused.value, ModelRefusal)
+
+
+def test_a_diff_of_several_files_finds_each_of_them() -> None:
+    parent = join_files({"train.py": "import model\nX = 1\n", "model.py": "X = 1\nY = 2\n"})
+    rules = AnswerRules(parent=parent, files=frozenset({"train.py", "model.py"}))
+    answer = f"{HEAD}```diff\n--- a/model.py\n+++ b/model.py\n@@ -1 +1 @@\n-X = 1\n+X = 3\n```\n"
+    assert split_program(read_reply(answer, rules).source)["model.py"] == "X = 3\nY = 2\n"
+    whole = f"{HEAD}model.py\n```python\nX = 4\n```\n"
+    assert split_program(read_reply(whole, rules).source)["model.py"] == "X = 4\n"
+
+
 BAD = {
     "nothing": ("", "no SEARCH/REPLACE block"),
     "words": ("I would raise the learning rate.", "no SEARCH/REPLACE block"),
@@ -81,7 +234,7 @@ BAD = {
     "lines that are there twice": (
         HEAD + block("        layers.append(width)", "x = 1"), "occur 2 times, first in lines 10 and 11",
     ),
-    "an empty SEARCH": (HEAD + block("", "x = 1"), "SEARCH part of block 1 is empty"),
+    "an empty SEARCH": (HEAD + block("", "x = 1"), "Block 1 looks for no line"),
     "no middle": (f"{HEAD}<<<<<<< SEARCH\nDEPTH = 4\n>>>>>>> REPLACE\n", "no line ======="),
     "no end": (f"{HEAD}<<<<<<< SEARCH\nDEPTH = 4\n=======\nDEPTH = 5\n", "no line >>>>>>> REPLACE"),
     "a block in a block": (f"{HEAD}<<<<<<< SEARCH\nDEPTH = 4\n{RATE}", "no line ======="),
@@ -94,11 +247,31 @@ BAD = {
     "another file in a fence": (f"{HEAD}```python\nFILE: src/model.py\n{RATE}```\n", "changes src/model.py"),
     "a part in a fence": (f"{HEAD}```python\nLR = 0.02\n```\n", "less than half as long"),
     "two fences": (f"{HEAD}```python\n{FASTER}```\n\n```python\n{PARENT}```\n", "2 code fences"),
-    "a unified diff": (
-        f"{HEAD}```diff\n--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-LR = 0.01\n+LR = 0.02\n```\n", "less than half",
+    "a diff of lines that are not there": (
+        f"{HEAD}```diff\n--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-LR = 0.1\n+LR = 0.02\n```\n",
+        "a diff whose context is not in the program: “LR = 0.1” is no line of it; the nearest line of the program is",
     ),
+    "a diff that fits twice": (
+        f"{HEAD}@@ -99 +99 @@\n-        layers.append(width)\n+        layers.append(2 * width)\n",
+        "hunk 1 of the diff looks for occur 2 times, first in lines 10 and 11",
+    ),
+    "a diff without context": (f"{HEAD}```diff\n@@ -3,0 +4 @@\n+WIDTH = 4\n```\n", "looks for no line"),
+    "a diff of another file": (
+        f"{HEAD}```diff\n--- a/prepare.py\n+++ b/prepare.py\n@@ -1 +1 @@\n-import math\n+import os\n```\n",
+        "changes prepare.py, but only train.py",
+    ),
+    "a diff that makes a file": (
+        f"{HEAD}--- /dev/null\n+++ b/layers.py\n@@ -0,0 +1 @@\n+X = 1\n", "changes layers.py, but only train.py",
+    ),
+    "JSON without edits": (HEAD + '{"LR": 0.02}\n', "JSON without “search” and “replace”"),
+    "JSON with a part of a program": (HEAD + '{"program": "LR = 0.02\\nDEPTH = 4"}', "less than half as long"),
+    "a call of another tool": (HEAD + '{"name": "bash", "arguments": {}}', "calls the tool bash, which is no edit"),
+    "an edit of another file in JSON": (
+        HEAD + '{"path": "prepare.py", "old_str": "DEPTH = 4", "new_str": "DEPTH = 5"}', "changes prepare.py",
+    ),
+    "JSON that breaks off": (HEAD + '{"edits": [{"search": "DEPTH = 4", "repl', "no SEARCH/REPLACE block"),
     "no fields": (RATE, "neither a line TITLE:"),
-    "a second block that is wrong": (HEAD + RATE + block("WIDTH = 4", "WIDTH = 5"), "block 2 are not in the program"),
+    "a second block that is wrong": (HEAD + RATE + block("WIDTH = 4", "WIDTH = 5"), "block 2 looks for are not in"),
     "too many blocks": (HEAD + RATE * 101, "more than 100 blocks"),
     "an endless answer": ("x" * ((1 << 20) + 1), "more than 1024 KiB"),
     "a lone surrogate": (HEAD + block("DEPTH = 4", "DEPTH = 5  # \udc80"), "can't be written as UTF-8"),
@@ -113,7 +286,6 @@ def test_an_answer_becomes_a_program(name: str) -> None:
     assert change.source == program
     assert change.source_digest == source_digest(program)
     assert (change.title, change.hypothesis, change.expected) == ("LR 0.01 -> 0.02", "faster at the start", 1.15)
-    assert change.form == ("whole" if "whole" in name else "blocks")
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -172,8 +344,22 @@ def test_a_program_of_several_files_may_name_each_of_them() -> None:
 MARKS = ("<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n", "```\n", "```python\n", "~~~~\n", "</think>")
 FIELDS = ("TITLE: a\n", "HYPOTHESIS: b\n", "EXPECT: 1\n", "train.py\n", "prepare.py\n")
 CODE = ("DEPTH = 4\n", "DEPTH = 5\n", "    return 0.0\n", "x = (\n", PARENT, FASTER)
+FORMS = (
+    "--- a/train.py\n",
+    "+++ b/train.py\n",
+    "@@ -1,4 +1,4 @@\n",
+    "*** Begin Patch\n",
+    "-DEPTH = 4\n",
+    "+DEPTH = 5\n",
+    '{"search": "DEPTH = 4", ',
+    '"replace": "DEPTH = 5"}\n',
+    "{",
+    "[",
+    "<invoke",
+    '<parameter name="x">',
+)
 ODD = ("\n", "\r\n", "\0", "\ud800", "\x1b[2J")
-pieces = st.sampled_from([*MARKS, *FIELDS, *CODE, *ODD])
+pieces = st.sampled_from([*MARKS, *FIELDS, *CODE, *FORMS, *ODD])
 
 
 def read(answer: str) -> ProposedProgram | str:

@@ -139,4 +139,5 @@ _CHECKS: dict[str, Callable[[str], object]] = {
     "attestor.extension": lambda value: _registered("attestor.extension", ATTESTORS, value),
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,
+    "llm.fields": lambda value: settings.LanguageModel(fields=value).request_fields(),
 }

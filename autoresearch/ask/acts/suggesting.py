@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from autoresearch.ask.acts.varying import admitted, no_setting
 from autoresearch.log.blobs import BlobStore
@@ -10,7 +10,8 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import Answer
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.ranges import Value
-from autoresearch.propose.search.proposal import LiveClaim, SearchProposal
+from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.proposal import LiveClaim, SearchProblem, SearchProposal
 from autoresearch.propose.search.search import Expectation, expectation, propose
 from autoresearch.record.encoding import short_id
 from autoresearch.task.model import Task
@@ -70,10 +71,6 @@ def suggest(
         belief = expectation(problem, runs, claims, genome)
         change: dict[str, list[Value]] = {name: [belief.before[name], value] for name, value in genome.items()}
         return SuggestAnswer(suggestions=[_view(belief, change, belief.parent)], settings=genome)
-    proposals: list[SearchProposal] = []
-    for number in range(count):
-        tried = [LiveClaim(made.source_digest, made.replicate, made.genome) for made in proposals]
-        proposals.append(propose(problem, runs, [*claims, *tried], worker=WORKER, counter=number))
     return SuggestAnswer(
         suggestions=[
             _view(
@@ -83,9 +80,20 @@ def suggest(
                 title=proposal.title,
                 hypothesis=proposal.hypothesis,
             )
-            for proposal in proposals
+            for proposal in proposals(problem, runs, claims, count)
         ]
     )
+
+
+def proposals(
+    problem: SearchProblem, runs: Collection[PastRun], claims: Sequence[LiveClaim], count: int
+) -> list[SearchProposal]:
+    """So many changes that the search would try, each told of those before it. Raises NothingToTry."""
+    made: list[SearchProposal] = []
+    for number in range(count):
+        tried = [LiveClaim(each.source_digest, each.replicate, each.genome) for each in made]
+        made.append(propose(problem, runs, [*claims, *tried], worker=WORKER, counter=number))
+    return made
 
 
 def _view(

@@ -151,6 +151,7 @@ TITLE: at most 60 characters; for constants NAME old -> new
 HYPOTHESIS: one or two sentences: why it should help
 EXPECT: the value of {task.metric.name} that you expect, a number
 INSIGHT: only if the runs above show something new: one sentence that names the ids of the runs that show it
+PLAN: one or two sentences for yourself: what you try next if this helps, and what if not; you are shown it next time
 <<<<<<< SEARCH
 lines copied exactly from {file_names(task)}, enough of them to occur once
 =======

@@ -9,9 +9,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from autoresearch.errors import UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import next_base
@@ -20,11 +18,10 @@ from autoresearch.log.standing.context import TrustContext, trust_context, trust
 from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.standing.trials import Trial
 from autoresearch.log.standing.verdicts import Spread, spread_of
-from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
+from autoresearch.propose.mind.recall import curve_row, ended_trials, past_run
 from autoresearch.propose.mind.register import budget_of, dead_ends_of
-from autoresearch.propose.mind.reply import AnswerRules
 from autoresearch.propose.program.edits import patches_of
-from autoresearch.propose.program.guard import Names, names_of, static_guard
+from autoresearch.propose.program.guard import Names, names_of
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.dead_ends import DeadEnd
 from autoresearch.propose.search.effects import Comparisons, Effect
@@ -34,7 +31,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Note, Run
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.model import Task
-from autoresearch.task.program import source_digest, split_program
+from autoresearch.task.program import source_digest
 from autoresearch.text import duration, one_line, sign_of, size
 from autoresearch.words import Origin, RunStatus
 
@@ -61,6 +58,8 @@ class Attempt:
     reason: str = ""
     change: str = ""
     """New lines of a program that was written by hand; empty where the title names what changed."""
+    expected: float | None = None
+    """The value that its proposer expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +132,20 @@ class History:
     """The titles of what is being tried now."""
     names: Names | None = None
     """What a program may name, where its task says so."""
+    curves: tuple[str, ...] = ()
+    """How the best programs came to their values, a line each."""
+    ideas: tuple[Attempt, ...] = ()
+    """What the proposer who asks tried last, the newest first."""
+    plan: str = ""
+    """What that proposer wrote down for itself after the last of these."""
 
 
 # So many of each are gathered; a byte budget leaves out more.
 FRONTIER, RECENT, FAILURES, EFFECTS, NOTES, CLAIMS, UNTRIED = 20, 40, 20, 30, 20, 20, 20
 DEAD_ENDS = 12
+CURVES, IDEAS = 4, 6
+# Of so many of this device's newest runs it is looked whose idea they were.
+OWN_READ = 60
 # So many of the newest notes are looked through.
 NOTES_READ = 200
 # So many new lines of a hand-written program are shown, each up to so many characters.
@@ -148,10 +156,13 @@ STEPS, OTHERS, CHANGED_LINES, MATCHED_LINES = 6, 3, 16, 2_000
 
 
 @in_snapshot
-def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | None = None) -> History:
+def gather(
+    log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | None = None, proposer: str = "", plan: str = ""
+) -> History:
     """What the log knows of a task. The same records give the same values, in whatever order they came.
 
-    ``me`` is the device that asks: its own runs come before what others only report.
+    ``me`` is the device that asks: its own runs come before what others only report. ``proposer`` is who asks, such as
+    “llm/some-model”: what this device ran for it comes apart, with the ``plan`` that it left.
     """
     context = trust_context(log, me)
     ended = ended_trials(log, task, me or b"")
@@ -194,6 +205,9 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
             if is_heard(row.author, row.time, context, me)
         )[:CLAIMS],
         names=names_of(task),
+        curves=tuple(desk.curves()),
+        ideas=tuple(desk.of_run(trial) for trial in desk.proposed_by(proposer, newest, me)) if proposer else (),
+        plan=plan,
     )
 
 
@@ -302,7 +316,23 @@ class _Desk:
             status=body.status,
             reason=body.reason,
             change="" if body.genome and body.base != body.source_digest else self._new_lines(body),
+            expected=body.expected,
         )
+
+    def curves(self) -> Iterator[str]:
+        """How the best programs, and the baseline, came to their values."""
+        first = self.candidate_of(source_digest(self.task.baseline.decode()))
+        best = self.evidence.leaders[:CURVES]
+        for candidate in [*best, first] if first and first not in best else best:
+            body = self._body(candidate.first.id)
+            if body is not None and (row := curve_row(short_id(candidate.first.id), body)):
+                yield row
+
+    def proposed_by(self, proposer: str, newest: Sequence[Trial], me: bytes | None) -> list[Trial]:
+        """The newest runs that this device made for a proposer."""
+        own = [trial for trial in newest if trial.row.author == me][:OWN_READ]
+        bodies = ((trial, self._body(trial.row.id)) for trial in own)
+        return [trial for trial, body in bodies if body and f"{body.proposed_by}/".startswith(f"{proposer}/")][:IDEAS]
 
     def steps(self) -> Iterator[ProgramDiff]:
         """The last steps to the best program."""
@@ -384,23 +414,3 @@ def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citatio
     insights = [(note, body, cited.get(note, Citations())) for note, body in notes if body.topic == "insight"]
     rated = [CitedNote(short_id(note), body.text, runs.better, runs.worse) for note, body, runs in insights]
     return sorted(rated, key=lambda insight: insight.worse - insight.better)
-
-
-def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> AnswerRules:
-    """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
-    names = names_of(task)
-    return AnswerRules(
-        parent=parent,
-        files=frozenset(split_program(parent)),
-        digest=lambda source: _digest_of(task, source),
-        largest_bytes=task.limits.program_kib << 10,
-        past_result=lambda program: known_as(log, task, program, now_ms, me=me),
-        guard=partial(static_guard, names=names) if names else None,
-    )
-
-
-def _digest_of(task: Task, program: str) -> bytes:
-    """The digest of a program for a task. Raises UsageError where it is none, or has other files."""
-    if task.recipe.fault(split_program(program), task.harness) is not None:
-        raise UsageError(f"its files would no longer be {', '.join(task.recipe.edit)}")
-    return source_digest(program)

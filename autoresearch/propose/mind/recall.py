@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
+from autoresearch.errors import UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import is_own_run, trust_context, whose
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.trials import Trial, trials
+from autoresearch.propose.mind.reply import AnswerRules
 from autoresearch.propose.program.edits import patches_of
+from autoresearch.propose.program.guard import names_of, static_guard
 from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.effects import Comparisons
@@ -21,7 +25,8 @@ from autoresearch.propose.search.proposal import LiveClaim, SearchProblem
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Claim, Run
 from autoresearch.task.model import Task
-from autoresearch.task.program import source_digest
+from autoresearch.task.program import source_digest, split_program
+from autoresearch.text import one_line
 from autoresearch.words import HIDDEN, STOPPED, RunStatus
 
 
@@ -70,7 +75,7 @@ def recall(
         failed = log.records.several([trial.row.id for trial in ended if trial.row.status != RunStatus.OK])
         faults = {record.id: record.body.reason for record in failed if isinstance(record.body, Run)}
         runs = [past_run(trial, faults.get(trial.row.id, "")) for trial in ended]
-        return problem, runs, claims(log, task, now_ms, me)
+        return problem, runs, claims(log, task.digest, now_ms, me)
 
 
 def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
@@ -154,12 +159,12 @@ def past_run(trial: Trial, fault: str = "") -> PastRun:
     )
 
 
-def claims(log: Log, task: Task, now_ms: int, me: bytes) -> list[LiveClaim]:
-    """What ``me`` and those that are vouched for try at this moment."""
+def claims(log: Log, task: bytes, now_ms: int, me: bytes) -> list[LiveClaim]:
+    """What ``me`` and those that are vouched for try at this moment on the task of this digest."""
     context = trust_context(log, me)
     return [
         LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
-        for row in log.claims.open(task.digest, now_ms=now_ms)
+        for row in log.claims.open(task, now_ms=now_ms)
         if is_heard(row.author, now_ms, context, me)
     ]
 
@@ -210,3 +215,38 @@ def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | N
         for row in log.claims.open(task.digest, now_ms=now_ms)
     )
     return "another node is trying it now" if tried else ""
+
+
+def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> AnswerRules:
+    """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
+    names = names_of(task)
+    return AnswerRules(
+        parent=parent,
+        files=frozenset(split_program(parent)),
+        digest=lambda source: _digest_of(task, source),
+        largest_bytes=task.limits.program_kib << 10,
+        past_result=lambda program: known_as(log, task, program, now_ms, me=me),
+        guard=partial(static_guard, names=names) if names else None,
+    )
+
+
+def _digest_of(task: Task, program: str) -> bytes:
+    """The digest of a program for a task. Raises UsageError where it is none, or has other files."""
+    if task.recipe.fault(split_program(program), task.harness) is not None:
+        raise UsageError(f"its files would no longer be {', '.join(task.recipe.edit)}")
+    return source_digest(program)
+
+
+# A curve is shown as so many numbers, beside so many others that were measured, each with a name of so many characters.
+CURVE_POINTS, MEASURED, NAME_CHARACTERS = 12, 8, 48
+
+
+def curve_row(name: str, run: Run) -> str:
+    """A run's curve as some numbers, and what else it measured, in one line; empty where there is neither."""
+    values, points = run.curve, min(len(run.curve), CURVE_POINTS)
+    picked = [values[round(at * (len(values) - 1) / (points - 1))] for at in range(points)] if points > 1 else []
+    curve = " ".join(f"{value:.4g}" for value in picked)
+    measured = ", ".join(
+        f"{one_line(metric, NAME_CHARACTERS)} {value:.4g}" for metric, value in list(run.metrics.items())[:MEASURED]
+    )
+    return f"{name}  {'; '.join(part for part in (curve, measured) if part)}" if curve or measured else ""

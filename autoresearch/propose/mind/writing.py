@@ -17,12 +17,13 @@ from autoresearch.errors import UsageError
 from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, plain_line, standing
 from autoresearch.propose.mind.fixed_files import fixed_files
 from autoresearch.propose.mind.history import Attempt, CitedNote, History, ProgramDiff
+from autoresearch.propose.mind.reply import PLAN_CHARACTERS
 from autoresearch.propose.search.effects import Effect
 from autoresearch.task.folder_state import replace_file
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
-from autoresearch.text import MAXIMIZE, failures, one_line
+from autoresearch.text import MAXIMIZE, failures, one_line, sign_of
 from autoresearch.words import Operator, RunState
 
 # The brief and the answer format fit into this, whatever the task.
@@ -131,11 +132,22 @@ def _sections(history: History, task: Task) -> list[_Section]:
     change = "d: change of the value from the parent run, ± half of its 95 % interval."
     sections = [
         _Section(
+            "Your last ideas",
+            "What you proposed before, the newest first: the value that you expected, what came, whether the change "
+            "from the parent run is beyond the noise. Where you were wrong, say why. First your plan, if you left one.",
+            [*_plan(history), *(_idea_row(entry, task) for entry in history.ideas)],
+        ),
+        _Section(
             "Best programs",
             "id, mean value (n: seeds; the verified value of a run where there is one, else the reported), "
             f"{change} State and title; [new lines of the program]. "
             f"The best is first; {better} is better.",
             [_program_row(entry) for entry in history.frontier],
+        ),
+        _Section(
+            "Curves of the best programs",
+            "id, how the value that training follows went from first to last; then what else was measured.",
+            [plain_line(row, _NOTE) for row in history.curves],
         ),
         _Section(
             "How the best came to be",
@@ -191,6 +203,33 @@ def _sections(history: History, task: Task) -> list[_Section]:
         ),
     ]
     return [section for section in sections if section.rows]
+
+
+def _idea_row(attempt: Attempt, task: Task) -> str:
+    """What became of an idea: as expected or not, beyond the noise or not."""
+    sign, title = sign_of(task.metric.direction), plain_line(attempt.title, _TITLE)
+    expected = "" if attempt.expected is None else f"expected {attempt.expected:.6g}, "
+    if attempt.value is None:
+        status = plain_line(attempt.status.replace("_", " "), 32)
+        return f"{attempt.id}  {title}: {expected}it failed ({status}): {plain_line(attempt.reason, _CAUSE)}"
+    outcome = ""
+    if attempt.delta is not None:
+        better = "better" if sign * attempt.delta < 0 else "worse"
+        within = attempt.margin is not None and abs(attempt.delta) <= attempt.margin
+        outcome = f"; {'within the noise of its parent' if within else f'{better} than its parent'}{_change(attempt)}"
+    if attempt.expected is not None:
+        off = attempt.value - attempt.expected
+        is_met = attempt.margin is not None and abs(off) <= attempt.margin
+        outcome += (
+            "; as you expected"
+            if is_met
+            else f"; {abs(off):.3g} {'better' if sign * off < 0 else 'worse'} than expected"
+        )
+    return f"{attempt.id}  {title}: {expected}gave {attempt.value:.6g}{outcome}"
+
+
+def _plan(history: History) -> list[str]:
+    return [f"Your plan: {plain_line(history.plan, PLAN_CHARACTERS)}"] if history.plan else []
 
 
 def _number(value: float | None) -> str:

@@ -254,12 +254,27 @@ def guess_compiled(name: str, value: Value) -> ValueRange | None:
     return None
 
 
+# Words for which a setting is asked, and a well-known name of that.
+_MEANT = {
+    "wide": "width", "wider": "width", "narrow": "width", "narrower": "width", "neurons": "width",
+    "deep": "depth", "deeper": "depth", "shallow": "depth", "shallower": "depth",
+    "regularization": "weight_decay", "regularisation": "weight_decay", "lernrate": "learning_rate",
+    "lernraten": "learning_rate", "breiter": "width", "breiteres": "width", "tiefer": "depth", "tieferes": "depth",
+}  # fmt: skip
+
+
+def meant_by(text: str) -> str:
+    """The well-known setting that a word such as “wider” asks for, or an empty text."""
+    return next((_MEANT[word] for word in _plain(text).strip("_").split("_") if word in _MEANT), "")
+
+
 def named_in(text: str, names: Iterable[str]) -> list[str]:
     """Those of some parameters that a text speaks of: by their own words, or by words for the same well-known setting.
 
     “batch sizes” are BATCH_SIZE and bs, “learning rate” is LR, “bigram” is the patch +bigram.
     """
-    words = _plain(" ".join(map(_singular, _plain(text).strip("_").split("_"))))
+    typed = _plain(text).strip("_").split("_")
+    words = _plain(" ".join([*map(_singular, typed), *(_MEANT[word] for word in typed if word in _MEANT)]))
     # The well-known settings that a text names; “rate” in “learning rate” names no other one.
     spans = {rule.words: match.span() for rule in KNOWN if (match := rule.words.search(words))}
     meant = [

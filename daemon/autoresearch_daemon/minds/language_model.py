@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from autoresearch.errors import UsageError
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.reply import AnswerRules, BadReply, ProposedProgram, read_reply
+from autoresearch.propose.mind.reply import AnswerRules, BadReply, ModelRefusal, ProposedProgram, read_reply
 from autoresearch.settings import LanguageModel
-from autoresearch_daemon.minds.chat import USUAL_KEYS, USUAL_URLS, ChatMessage, Completion, Endpoint, ask
+from autoresearch_daemon.minds.chat import (
+    FORMATS,
+    USUAL_KEYS,
+    USUAL_URLS,
+    Completion,
+    Endpoint,
+    Message,
+    Tool,
+    ToolCall,
+    ToolsRefused,
+    ask,
+    user,
+)
+from autoresearch_daemon.minds.model_questions import NO_QUESTIONS, ModelQuestions
 
 # So often an answer that can't be used goes back with the reason.
 CORRECTIONS = 3
@@ -26,8 +41,12 @@ def endpoint_of(settings: LanguageModel, environment: Mapping[str, str]) -> Endp
     """Where the configured model answers.
 
     Raises:
-        ModelFailed: its key is not there.
+        ModelFailure: its key is not there, or ``llm.fields`` can't be read.
     """
+    try:
+        fields = settings.request_fields()
+    except UsageError as error:
+        raise ModelFailure(str(error), hint=error.hint) from error
     variable = settings.key_variable or USUAL_KEYS[settings.api]
     key = environment.get(variable, "") if variable else ""
     if variable and not key:
@@ -44,7 +63,8 @@ def endpoint_of(settings: LanguageModel, environment: Mapping[str, str]) -> Endp
         key=key,
         answer_tokens=settings.answer_tokens,
         seconds=float(settings.seconds),
-        context_tokens=(settings.prompt_kib << 10) // BYTES_OF_TOKEN + settings.answer_tokens,
+        context_tokens=((settings.prompt_kib + settings.tool_kib) << 10) // BYTES_OF_TOKEN + settings.answer_tokens,
+        fields=fields,
     )
 
 
@@ -61,47 +81,74 @@ def _from_keyring(variable: str) -> str:
 
 
 def change_by_model(
-    prompt: str, rules: AnswerRules, settings: LanguageModel, spend: Spend, *, may_go_on: Callable[[], bool]
+    prompt: str,
+    rules: AnswerRules,
+    settings: LanguageModel,
+    spend: Spend,
+    *,
+    may_go_on: Callable[[], bool],
+    questions: ModelQuestions = NO_QUESTIONS,
 ) -> ProposedProgram:
-    """A change of ``rules.parent`` by the model.
+    """A change of ``rules.parent`` by the model, which may ask ``questions`` before.
 
     ``spend`` is told what each answer costs; the model is not asked again once ``may_go_on`` says no.
 
     Raises:
-        ModelFailed: it gave no answer, or none that can be used.
+        ModelFailure: it gave no answer, or none that can be used.
     """
-    endpoint = endpoint_of(settings, os.environ)
-    messages = [ChatMessage("user", prompt)]
-    for _ in range(CORRECTIONS + 1):
-        answer = _answer(endpoint, messages, settings, spend)
+    endpoint, form = endpoint_of(settings, os.environ), FORMATS[settings.api]
+    messages, left = [user(prompt)], CORRECTIONS
+    while True:
         try:
-            return read_reply(answer, rules)
-        except BadReply as error:
-            fault = str(error)
-        if not may_go_on():
-            break
-        again = f"That can't be run. {fault}\nAnswer again, in the form that was asked for, with one change."
-        messages += [ChatMessage("assistant", answer), ChatMessage("user", again)]
-    raise ModelFailure(f"{settings.model} gave no program that can be run: {fault}")
+            answer = _answer(endpoint, messages, settings, spend, questions.tools)
+        except ToolsRefused:
+            if len(messages) > 1:
+                raise
+            questions = NO_QUESTIONS
+            continue
+        if any(questions.is_one(call) for call in answer.calls):
+            texts = [questions.answer(call) for call in answer.calls]
+            messages += [answer.message, *form.results(answer.calls, texts)]
+            fault = "it asked and gave no change"
+        else:
+            try:
+                return read_reply("\n".join([answer.text, *map(_as_json, answer.calls)]), rules)
+            except ModelRefusal as error:
+                raise ModelFailure(f"{settings.model}: {error}") from error
+            except BadReply as error:
+                fault = str(error)
+            left -= 1
+            again = f"That can't be run. {fault}\nAnswer again, in the form that was asked for, with one change."
+            results = form.results(answer.calls, [again] * len(answer.calls)) if answer.calls else [user(again)]
+            messages += [answer.message, *results]
+        if left < 0 or questions.is_exhausted or not may_go_on():
+            raise ModelFailure(f"{settings.model} gave no program that can be run: {fault}")
+
+
+def _as_json(call: ToolCall) -> str:
+    """A call of a tool that was not offered: models answer with the edits that they learned."""
+    return json.dumps({"name": call.name, "arguments": call.arguments})
 
 
 def ask_once(prompt: str, settings: LanguageModel, environment: Mapping[str, str], spend: Spend) -> str:
-    """The model's answer to one question; ``spend`` is told what it costs. Raises ModelFailed."""
-    return _answer(endpoint_of(settings, environment), [ChatMessage("user", prompt)], settings, spend)
+    """The model's answer to one question; ``spend`` is told what it costs. Raises ModelFailure."""
+    return _answer(endpoint_of(settings, environment), [user(prompt)], settings, spend).text
 
 
-def _answer(endpoint: Endpoint, messages: list[ChatMessage], settings: LanguageModel, spend: Spend) -> str:
+def _answer(
+    endpoint: Endpoint, messages: list[Message], settings: LanguageModel, spend: Spend, tools: Sequence[Tool] = ()
+) -> Completion:
     try:
-        answer = asyncio.run(ask(endpoint, messages))
+        answer = asyncio.run(ask(endpoint, messages, tools))
     except ModelFailure as error:
         spend(error.tokens, error.tokens * settings.price_out / 1e6)
         raise
     spend(*_cost(answer, messages, settings))
-    return answer.text
+    return answer
 
 
-def _cost(answer: Completion, messages: list[ChatMessage], settings: LanguageModel) -> tuple[int, float]:
+def _cost(answer: Completion, messages: list[Message], settings: LanguageModel) -> tuple[int, float]:
     """Tokens and money; where the server counts none, from the length of the texts."""
-    tokens_in = answer.tokens_in or sum(len(message.text.encode()) for message in messages) // BYTES_OF_TOKEN
+    tokens_in = answer.tokens_in or len(json.dumps(messages)) // BYTES_OF_TOKEN
     tokens_out = answer.tokens_out or len(answer.text.encode()) // BYTES_OF_TOKEN
     return tokens_in + tokens_out, (tokens_in * settings.price_in + tokens_out * settings.price_out) / 1e6

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.ask.asking import cited_text, question_prompt
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.discussion import AskAnswer
 from autoresearch.ask.node import ProposerStatus
 from autoresearch.log.blobs import BlobStore
@@ -24,9 +25,9 @@ from autoresearch.log.standing.bases import next_base
 from autoresearch.log.standing.context import trust_context
 from autoresearch.paths import Paths
 from autoresearch.propose.mind.brief import plain_line, usable_operators
-from autoresearch.propose.mind.history import History, gather, reply_rules
-from autoresearch.propose.mind.recall import known_genome
-from autoresearch.propose.mind.reply import ProposedProgram
+from autoresearch.propose.mind.history import History, gather
+from autoresearch.propose.mind.recall import known_genome, reply_rules
+from autoresearch.propose.mind.reply import PLAN_CHARACTERS, ProposedProgram
 from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search import sharing
@@ -73,7 +74,9 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         chosen, reason = sharing.next_proposer(occasion.proposer, settings, standings, brought, draws, now_ms())
         if chosen == sharing.SEARCH:
             return reason
-        history = gather(log, blobs, task, now_ms=now_ms(), me=me)
+        name = _family(chosen, settings)
+        plan = ledger.plan(task.digest, name)
+        history = gather(log, blobs, task, now_ms=now_ms(), me=me, proposer=name, plan=plan)
         if history.best.source is None:
             return "the best program has not come to this machine yet"
         turn = Turn(ledger, chosen)
@@ -81,11 +84,13 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
             sharing.choose(sharing.operators_brought(log, task, me, chosen, usable_operators(history)), draws)
         )
         try:
-            change = _change(log, occasion, history, turn, operator)
+            change = _change(Desk(log, blobs, me, None, occasion.ledger, now_ms), occasion, history, turn, operator)
         except ModelFailure as error:
             turn.end(str(error), error.retry_seconds)
             return f"{error} → {error.hint}" if error.hint else str(error)
         turn.end()
+        if change.plan:
+            ledger.keep_plan(task.digest, name, plain_line(change.plan, PLAN_CHARACTERS))
     genome, base = known_genome(log, blobs, task, change.source, building_on.row.first)
     return plan_as_it_stands(
         task,
@@ -97,7 +102,7 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         hypothesis=change.hypothesis,
         insight=plain_line(change.insight, INSIGHT_CHARACTERS),
         expected=change.expected,
-        proposer=_name(chosen, operator, settings),
+        proposer=f"{name}/{operator}",
         kind=chosen,
     )
 
@@ -145,17 +150,25 @@ class Turn:
         )
 
 
-def _change(log: Log, occasion: Occasion, history: History, turn: Turn, operator: Operator) -> ProposedProgram:
+def _change(desk: Desk, occasion: Occasion, history: History, turn: Turn, operator: Operator) -> ProposedProgram:
     task, cancelled = occasion.task, occasion.cancelled
-    rules = reply_rules(log, task, history.best.source or "", now_ms=now_ms(), me=occasion.me)
+    rules = reply_rules(desk.log, task, history.best.source or "", now_ms=now_ms(), me=occasion.me)
     if turn.proposer == sharing.COMMAND:
         from autoresearch_daemon.minds.agent_command import change_by_command
 
-        agent = occasion.settings.agent
-        turn.spend(0, agent.cost)
-        return change_by_command(history, task, rules, agent, occasion.scratch, operator=operator, cancelled=cancelled)
+        return change_by_command(
+            history,
+            task,
+            rules,
+            occasion.settings.agent,
+            occasion.scratch,
+            turn.spend,
+            operator=operator,
+            cancelled=cancelled,
+        )
     # Workers start without the HTTP library.
     from autoresearch_daemon.minds.language_model import change_by_model
+    from autoresearch_daemon.minds.model_questions import questions_about
 
     model = occasion.settings.llm
 
@@ -163,14 +176,14 @@ def _change(log: Log, occasion: Occasion, history: History, turn: Turn, operator
         return turn.is_within(model.day_tokens, model.day_cost) and not cancelled()
 
     prompt = prompt_text(history, task, model.prompt_kib << 10, operator)
-    return change_by_model(prompt, rules, model, turn.spend, may_go_on=may_go_on)
+    questions = questions_about(desk, task, model.tool_calls, model.tool_kib << 10)
+    return change_by_model(prompt, rules, model, turn.spend, may_go_on=may_go_on, questions=questions)
 
 
-def _name(chosen: str, operator: Operator, settings: Settings) -> str:
-    """What the record of a run says of its proposer: “llm/some-model/combine”."""
+def _family(chosen: str, settings: Settings) -> str:
+    """Who proposes: “llm/some-model”; the record of a run has the kind of change behind it."""
     behind = settings.llm.model if chosen == sharing.LLM else Path(settings.agent.command.split()[0]).name
-    last = f"/{operator}"
-    return f"{chosen}/{behind}"[: NAME_CHARACTERS - len(last)] + last
+    return f"{chosen}/{behind}"[: NAME_CHARACTERS - max(len(f"/{operator}") for operator in Operator)]
 
 
 def proposers_status(

@@ -17,7 +17,8 @@ from autoresearch.log.standing.hiding import hide
 from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.propose.mind.brief import usable_operators
 from autoresearch.propose.mind.fixed_files import WHOLE_BYTES, fixed_files, in_short
-from autoresearch.propose.mind.history import Attempt, CitedNote, History, LeadingProgram, ProgramDiff, reply_rules
+from autoresearch.propose.mind.history import Attempt, CitedNote, History, LeadingProgram, ProgramDiff
+from autoresearch.propose.mind.recall import reply_rules
 from autoresearch.propose.mind.reply import BadReply, read_reply
 from autoresearch.propose.mind.writing import LEAST_BYTES, history_text, prompt_text
 from autoresearch.propose.program.guard import names_of
