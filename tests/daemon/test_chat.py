@@ -6,7 +6,8 @@ import asyncio
 import json
 
 import pytest
-from autoresearch_daemon.minds.chat import Completion, Endpoint, ask, user
+from autoresearch_daemon.minds.chat import Endpoint, ask, user
+from autoresearch_daemon.minds.chat_formats import Completion
 
 from autoresearch.log.local import ModelFailure
 from tests.daemon.scripted_model import Answer, Script, anthropic, events, in_turn, ollama, openai, serving

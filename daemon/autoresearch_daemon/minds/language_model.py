@@ -12,18 +12,15 @@ from autoresearch.errors import UsageError
 from autoresearch.log.local import ModelFailure
 from autoresearch.propose.mind.reply import AnswerRules, BadReply, ModelRefusal, ProposedProgram, read_reply
 from autoresearch.settings import LanguageModel
-from autoresearch_daemon.minds.chat import (
+from autoresearch_daemon.minds.chat import Endpoint, ToolsRefused, ask, user
+from autoresearch_daemon.minds.chat_formats import (
     FORMATS,
     USUAL_KEYS,
     USUAL_URLS,
     Completion,
-    Endpoint,
     Message,
     Tool,
     ToolCall,
-    ToolsRefused,
-    ask,
-    user,
 )
 from autoresearch_daemon.minds.model_questions import NO_QUESTIONS, ModelQuestions
 

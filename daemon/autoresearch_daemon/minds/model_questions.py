@@ -22,7 +22,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.model import Task
 from autoresearch.text import read_json
-from autoresearch_daemon.minds.chat import Tool, ToolCall
+from autoresearch_daemon.minds.chat_formats import Tool, ToolCall
 
 # One answer has no more; a page of a text says where the next one begins.
 ANSWER_BYTES = 8 << 10
