@@ -36,7 +36,7 @@ class Tool(NamedTuple):
     parameters: Json
 
 
-class ToolCall(NamedTuple):
+class FunctionCall(NamedTuple):
     """A call of a tool; ``arguments`` is JSON."""
 
     id: str
@@ -54,7 +54,7 @@ class Completion:
     text: str
     tokens_in: int
     tokens_out: int
-    calls: tuple[ToolCall, ...] = ()
+    calls: tuple[FunctionCall, ...] = ()
     message: Message = field(default_factory=dict, compare=False)
 
 
@@ -72,7 +72,7 @@ class Format(Protocol):
     def tool(self, tool: Tool) -> Json:
         """A tool, as a request offers it."""
 
-    def results(self, calls: Sequence[ToolCall], texts: Sequence[str]) -> list[Message]:
+    def results(self, calls: Sequence[FunctionCall], texts: Sequence[str]) -> list[Message]:
         """The messages that answer calls."""
 
     def read_whole(self, answer: object) -> Completion:
@@ -98,7 +98,7 @@ class _OpenAi:
     def tool(self, tool: Tool) -> Json:
         return {"type": "function", "function": tool._asdict()}
 
-    def results(self, calls: Sequence[ToolCall], texts: Sequence[str]) -> list[Message]:
+    def results(self, calls: Sequence[FunctionCall], texts: Sequence[str]) -> list[Message]:
         return [
             {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in zip(calls, texts, strict=True)
         ]
@@ -170,7 +170,7 @@ class _Anthropic:
     def tool(self, tool: Tool) -> Json:
         return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
-    def results(self, calls: Sequence[ToolCall], texts: Sequence[str]) -> list[Message]:
+    def results(self, calls: Sequence[FunctionCall], texts: Sequence[str]) -> list[Message]:
         results = [
             {"type": "tool_result", "tool_use_id": call.id, "content": text}
             for call, text in zip(calls, texts, strict=True)
@@ -206,11 +206,11 @@ class _Anthropic:
     def _finished(self, blocks: Sequence[Message], end: object, usage: Json) -> Completion:
         input_names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         counted = sum(_count(usage.get(name)) for name in input_names), _count(usage.get("output_tokens"))
-        calls, content = list[ToolCall](), list[Message]()
+        calls, content = list[FunctionCall](), list[Message]()
         for block in blocks:
             if block.get("type") == "tool_use":
                 arguments = _text(block.get("partial_json")) or json.dumps(block.get("input") or {})
-                calls.append(ToolCall(_text(block.get("id")), _text(block.get("name")), arguments))
+                calls.append(FunctionCall(_text(block.get("id")), _text(block.get("name")), arguments))
                 content.append(
                     {key: block.get(key) for key in ("type", "id", "name")} | {"input": _arguments(arguments)}
                 )
@@ -237,7 +237,7 @@ class _Ollama:
     def tool(self, tool: Tool) -> Json:
         return FORMATS["openai"].tool(tool)
 
-    def results(self, calls: Sequence[ToolCall], texts: Sequence[str]) -> list[Message]:
+    def results(self, calls: Sequence[FunctionCall], texts: Sequence[str]) -> list[Message]:
         return [
             {"role": "tool", "tool_name": call.name, "content": text} for call, text in zip(calls, texts, strict=True)
         ]
@@ -271,7 +271,7 @@ USUAL_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "oll
 
 def _answer(
     text: str,
-    calls: Sequence[ToolCall],
+    calls: Sequence[FunctionCall],
     message: Message,
     end: object,
     refused: set[str],
@@ -290,14 +290,14 @@ def _answer(
     return Completion(text, *counted, tuple(calls), message)
 
 
-def _function_calls(message: Json) -> list[ToolCall]:
+def _function_calls(message: Json) -> list[FunctionCall]:
     """The calls in a message of OpenAI, whose arguments are text, or of Ollama, where they are an object."""
-    calls = list[ToolCall]()
+    calls = list[FunctionCall]()
     for number, each in enumerate(_maps(message.get("tool_calls"))):
         function = _map(each.get("function"))
         arguments = function.get("arguments")
         written = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
-        calls.append(ToolCall(_text(each.get("id")) or f"call_{number}", _text(function.get("name")), written))
+        calls.append(FunctionCall(_text(each.get("id")) or f"call_{number}", _text(function.get("name")), written))
     return calls
 
 

@@ -18,9 +18,9 @@ from autoresearch_daemon.minds.chat_formats import (
     USUAL_KEYS,
     USUAL_URLS,
     Completion,
+    FunctionCall,
     Message,
     Tool,
-    ToolCall,
 )
 from autoresearch_daemon.minds.model_questions import NO_QUESTIONS, ModelQuestions
 
@@ -122,7 +122,7 @@ def change_by_model(
             raise ModelFailure(f"{settings.model} gave no program that can be run: {fault}")
 
 
-def _as_json(call: ToolCall) -> str:
+def _as_json(call: FunctionCall) -> str:
     """A call of a tool that was not offered: models answer with the edits that they learned."""
     return json.dumps({"name": call.name, "arguments": call.arguments})
 

@@ -22,7 +22,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.model import Task
 from autoresearch.text import read_json
-from autoresearch_daemon.minds.chat_formats import Tool, ToolCall
+from autoresearch_daemon.minds.chat_formats import FunctionCall, Tool
 
 # One answer has no more; a page of a text says where the next one begins.
 ANSWER_BYTES = 8 << 10
@@ -82,11 +82,11 @@ class ModelQuestions:
         """Whether it goes on asking though it was told that it may not."""
         return self._refused > 1
 
-    def is_one(self, call: ToolCall) -> bool:
+    def is_one(self, call: FunctionCall) -> bool:
         """Whether a call is a question, and no edit."""
         return any(tool.name == call.name for tool in self.tools)
 
-    def answer(self, call: ToolCall) -> str:
+    def answer(self, call: FunctionCall) -> str:
         """The answer to a call, or why there is none."""
         question = next((ask for tool, ask in self.answers if tool.name == call.name), None)
         if self.calls_left < 1 or self.bytes_left < 1:
