@@ -37,7 +37,7 @@ class Noun:
     alone: str = ""
 
 
-# Of ``run`` the help is that of the verb.
+# Of ``run`` and ``mcp`` the help is that of the verb.
 NOUNS: dict[str, Noun] = {
     "run": Noun(
         summary="Runs: list, lineage, claims, propose, star, withdraw, export.",
@@ -183,6 +183,13 @@ NOUNS: dict[str, Noun] = {
             "ask": CommandEntry("commands.note", "What the log says to a question, with the records."),
             "add": CommandEntry("commands.note", "Publish what a run shows, or what to try next."),
         },
+    ),
+    "mcp": Noun(
+        summary="Coding agents: install.",
+        sentence="",
+        examples=(("autoresearch mcp install --for claude", "name the tools to a coding agent"),),
+        see="",
+        commands={"install": CommandEntry("commands.mcp", "Name the tools to a coding agent, in its own file.")},
     ),
 }
 

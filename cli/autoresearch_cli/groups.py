@@ -189,23 +189,23 @@ def meant(word: str, noun: str = "") -> list[str]:
     return ends or [names[name] for name in difflib.get_close_matches(word, names, 2, NEAR)]
 
 
-class RunCommand(TyperCommand):
-    """``run``, which is a verb and a noun: its help names the commands that may follow too."""
+class VerbAndNoun(TyperCommand):
+    """``run`` and ``mcp``, each a verb and a noun: their help names the commands that may follow too."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Take no word of another tool, such as ``run ls``, for a folder that is not there."""
         from autoresearch.paths import typed_path  # what it imports no help needs
 
         if args and "/" not in args[0] and not typed_path(args[0]).exists():
-            lead_on(args[0], "run")
+            lead_on(args[0], self.name or "")
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """The usual case first."""
-        _format_usual("run", formatter)
+        _format_usual(self.name or "", formatter)
         super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Options, then the commands of the noun."""
         super().format_options(ctx, formatter)
-        CommandGroup("run").format_commands(ctx, formatter)
+        CommandGroup(self.name or "").format_commands(ctx, formatter)

@@ -511,3 +511,13 @@ class RegistryAnswer(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.registry/1"
     file: str
     releases: list[ImportedRelease]
+
+
+class ClientAnswer(Answer, frozen=True, kw_only=True):
+    """The file of a coding agent that names the server, or named it: its ``text`` now, and whether that ``changed``."""
+
+    schema: str = "autoresearch.mcp-client/1"
+    client: str
+    path: str
+    changed: bool
+    text: str

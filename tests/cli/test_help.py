@@ -25,12 +25,12 @@ def commands(path: str) -> tuple[str, ...]:
     """The commands that may follow one that is a group too, as ``add`` follows ``network peers``."""
     group: Any = typer.main.get_group(app)
     for word in path.split():
-        group = CommandGroup("run") if word == "run" else group.get_command(typer.Context(group), word)
+        group = CommandGroup(word) if word in NOUNS else group.get_command(typer.Context(group), word)
     return tuple(getattr(group, "commands", ()))
 
 
 # Whoever adds a command has it tested by this.
-GROUPS = {path: names for path in COMMANDS if path != "run" and (names := commands(path))}
+GROUPS = {path: names for path in COMMANDS if path not in NOUNS and (names := commands(path))}
 # They do something alone.
 ACTING = {"publish", "network peers", "node doctor"}
 SHOWING = {"node id", "network", "node config"}

@@ -27,7 +27,7 @@ from autoresearch_cli import catalogue, home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
-from autoresearch_cli.groups import RunCommand
+from autoresearch_cli.groups import VerbAndNoun
 from autoresearch_cli.ideas import Anyway, Hypothesis, Parent, idea_in, refuse_dead_end, refuse_repetition, request
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.outcomes import record_of, tell_run
@@ -43,7 +43,7 @@ app = catalogue.CommandApp()
     ("autoresearch run", "the configured task's program"),
     ("autoresearch run ~/moons --hypothesis 'larger steps'", "your edit, as a change of a known run"),
     ("autoresearch run agent.ini", "a benchmark run of a project"),
-    cls=RunCommand,
+    cls=VerbAndNoun,
     see="run checkout, run propose, train, task get, show, diff",
 )
 def run(  # noqa: PLR0913 - each is an option of the command
