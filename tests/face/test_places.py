@@ -52,7 +52,7 @@ def typed(*words: str) -> str:
 def test_a_run_has_one_place(world: World, tmp_path: Path) -> None:
     expected = {short_id(world.runs[title].id): place for title, (*_, place) in AGENTS.items()}
 
-    def told(rows: list[dict[str, object]]) -> dict[str, str]:
+    def placed_rows(rows: list[dict[str, object]]) -> dict[str, str]:
         return {
             str(row["id"])[7:15]: f"{row['position']}–{row['last_position']}"
             if row["position"] != row["last_position"]
@@ -61,14 +61,14 @@ def test_a_run_has_one_place(world: World, tmp_path: Path) -> None:
             if row["position"]
         }
 
-    assert told(json.loads(typed("top", "--json"))["programs"]) == expected
+    assert placed_rows(json.loads(typed("top", "--json"))["programs"]) == expected
     names = [column.name for column in program_columns(0, sections=True) if Face.PIPE in column.faces]
     lines = [line.split("\t") for line in typed("top").splitlines() if line.count("\t") > 5]
     rows = [dict(zip(names, line, strict=True)) for line in lines]
     piped = [{"id": row["run"], "position": row["place"], "last_position": row["last place"]} for row in rows]
-    assert told([row for row in piped if row["position"] != "0"]) == expected
+    assert placed_rows([row for row in piped if row["position"] != "0"]) == expected
     answer, board = Served(world, tmp_path).get("/v1/top", "/board")
-    assert told(json.loads(answer)["programs"]) == expected
+    assert placed_rows(json.loads(answer)["programs"]) == expected
     page = whole_page(board).text
     confirmed = page.partition("Confirmed ranked")[2].partition("Participants by")[0]
     placed = re.findall(r"(\d(?:–\d)?) (\w{8}) ", confirmed.replace(" –", "–"))
