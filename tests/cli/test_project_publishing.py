@@ -302,9 +302,9 @@ def test_a_published_number_is_repeated_by_the_same_episodes(cli: Cli, place: Pa
     differs = cli("get", format_id(better.id), "--reproduce")
     assert differs.exit_code == 1
     assert differs.stdout == f"differs: -9 published vs {figure(made.run.value)} on this machine\n"
-    told = cli("get", format_id(better.id), "--reproduce", "--json")
-    answer = msgspec.json.decode(told.stdout, type=GotAnswer)
-    assert (told.exit_code, answer.value, answer.reproduced, answer.folder) == (1, -9, made.run.value, "")
+    document = cli("get", format_id(better.id), "--reproduce", "--json")
+    answer = msgspec.json.decode(document.stdout, type=GotAnswer)
+    assert (document.exit_code, answer.value, answer.reproduced, answer.folder) == (1, -9, made.run.value, "")
     refused = cli("get", format_id(older.id), "--reproduce")
     assert refused.exit_code == 6
     assert "does not say from which seed" in refused.stderr

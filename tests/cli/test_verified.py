@@ -99,9 +99,9 @@ def test_top_and_best_tell_who_copied_and_who_cheated_and_what_the_words_mean(cl
     village.run(0.5, "lucky", by=EVE, seed=7)
     village.run(1.35, "more", by=EVE)
     table = {row[14]: row for row in rows(cli("top").stdout)}
-    assert table["idea"][20:] == ["copier", format_id(idea.id)]
-    assert table["more"][20:] == ["fraud, banned", ""]
-    assert table["baseline"][20:] == ["", ""]
+    assert table["idea"][20:22] == ["copier", format_id(idea.id)]
+    assert table["more"][20:22] == ["fraud, banned", ""]
+    assert table["baseline"][20:22] == ["", ""]
     person = cli("--color", "always", "top")
     assert "copy: idea" in person.stdout
     assert "fraud, banned" in person.stdout

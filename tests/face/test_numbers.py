@@ -29,7 +29,7 @@ from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run, Verification
-from autoresearch.record.record import Record
+from autoresearch.record.record import Network, Record
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
@@ -47,16 +47,18 @@ Numbers = dict[str, float]
 
 
 @contextmanager
-def opened_world(place: Path, trust: Trust) -> Iterator[World]:
+def opened_world(
+    place: Path, trust: Trust, network: Network = NETWORK, definition: dict[str, object] | None = None
+) -> Iterator[World]:
     """A home with a log, and the node that serves it."""
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(place)})
     paths.create()
-    save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=trust))
+    save_manifest(paths.manifest, NetworkManifest(network=network, trust=trust))
     with ExitStack() as stack:
-        log = stack.enter_context(Log.open(paths.log, NETWORK, trust=trust))
+        log = stack.enter_context(Log.open(paths.log, network, trust=trust))
         blobs = BlobStore(paths.blobs)
         stack.callback(blobs.close)
-        village = Village(log)
+        village = Village(log, definition)
         book = SimpleNamespace(log=log, blobs=blobs, mine=AUTHOR, now_ms=village.now_ms)
         node = VillageNode(book, place / "node.sqlite")
         stack.callback(node.local.close)

@@ -1,13 +1,13 @@
 """The interval that people see holds what it promises."""
 
 import random
-from statistics import median
+from statistics import fmean, median, pstdev
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.judging.statistics import LOOKS, margin, standard_error
+from autoresearch.judging.statistics import LOOKS, margin, median_margin, pooled_error, standard_error
 
 NOISE = 0.02
 RUNS = 4000
@@ -34,3 +34,23 @@ def test_it_is_wider_than_the_error_and_narrows_with_the_runs(error, runs, noise
     noise = NOISE if noise_known else 0.0
     assert margin(error, runs, noise=noise) >= error
     assert margin(error, runs + 1, noise=noise) <= margin(error, runs, noise=noise)
+
+
+@pytest.mark.parametrize("verifiers", [2, 3, 5])
+@pytest.mark.parametrize("draw", ["normal", "rare"])
+def test_the_true_value_of_an_agent_lies_within_its_interval(verifiers: int, draw: str) -> None:
+    """By the standard errors of 100 episodes each; ``rare``: one episode in ten fails."""
+    chance, held, cases = random.Random(verifiers), 0, 600
+
+    def evaluation() -> tuple[float, float]:
+        rewards = [
+            chance.gauss(200.0, 80.0) if draw == "normal" else 500.0 * (chance.random() > 0.1) for _ in range(100)
+        ]
+        return fmean(rewards), pstdev(rewards) / 10
+
+    true = 200.0 if draw == "normal" else 450.0
+    for _ in range(cases):
+        values, errors = zip(*(evaluation() for _ in range(verifiers)), strict=True)
+        half = median_margin(pooled_error(errors, evaluation()[1]), verifiers)
+        held += abs(median(values) - true) <= half
+    assert held / cases >= 0.93

@@ -21,6 +21,22 @@ from autoresearch.project.model import load_project
 from autoresearch.project.runs.kept import find_run, head_run, kept_runs, set_head
 from tests.project.making import bench, learner, plain, train
 
+DICE = """
+import numpy as np
+from autoresearch.services.spaces import Discrete
+
+class Dice:
+    action_space = Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.numbers, self.left = np.random.default_rng(seed), 10
+        return 0, {}
+
+    def step(self, action):
+        self.left -= 1
+        return 0, float(self.numbers.integers(1, 7) + action), self.left == 0, False, {}
+"""
+
 
 def test_a_new_project_runs_at_once_and_has_no_trainer(tmp_path: Path) -> None:
     make_project(tmp_path)
@@ -264,3 +280,19 @@ def wait_gone(processes: list[int]) -> None:
 
     alive = [psutil.Process(each) for each in processes if psutil.pid_exists(each)]
     assert not psutil.wait_procs(alive, timeout=250)[1]
+
+
+def test_two_agents_play_the_same_episodes(tmp_path: Path) -> None:
+    (tmp_path / "dice.py").write_text(DICE)
+    rewards = {}
+    for more in (0, 1):
+        (tmp_path / "still.py").write_text(f"class Still:\n    def decide(self, observation):\n        return {more}\n")
+        (tmp_path / "agent.ini").write_text(
+            "[Environment]\nclass_name = dice:Dice\n[Policy]\nclass_name = still:Still\n"
+        )
+        rewards[more] = bench(tmp_path, 20).data.metrics
+    # Ten throws an episode, each a point more: chance is no part of the difference.
+    assert rewards[1]["mean_reward"] - rewards[0]["mean_reward"] == pytest.approx(10)
+    assert rewards[0]["std_reward"] == rewards[1]["std_reward"] > 0
+    assert rewards[0]["random_reward"] == rewards[1]["random_reward"]
+    assert 0 < rewards[0]["random_standard_error"] < 5

@@ -13,6 +13,7 @@ import typer
 
 from autoresearch.errors import NotFound
 from autoresearch.face.columns.runs import COMPARED
+from autoresearch.judging.statistics import median_margin
 from autoresearch.paths import typed_path
 from autoresearch.project.child.messages import ComponentChecked, Mode, RunFigures
 from autoresearch.project.components.trusting import reaches_of
@@ -179,7 +180,12 @@ def metric_lines(metrics: Mapping[str, int | float]) -> list[tuple[str, str]]:
     reward = [
         f"{name} {metrics[f'{name}_reward']:.4g}" for name in ("mean", "median", "max", "min") if _has(metrics, name)
     ]
-    beside = [f"{text} {metrics[f'{name}_reward']:.4g}" for name, text in COMPARED.items() if _has(metrics, name)]
+    beside = [
+        f"{text} {metrics[f'{name}_reward']:.4g}" + (f" ± {median_margin(error, 1):.2g}" if error else "")
+        for name, text in COMPARED.items()
+        if _has(metrics, name)
+        for error in [metrics.get(f"{name}_standard_error")]
+    ]
     return [
         ("done", f"{counted(int(metrics['episodes']), 'episode')}, {counted(int(metrics['steps']), 'step')}"),
         ("reward", "  ".join(reward) or "no episode ended"),

@@ -55,8 +55,8 @@ def agent(
     value, stated = claim
     metrics = {} if stated is None else {"standard_error": stated}
     run = world.run(value, name, mode="train", budget=300.0, checkpoint=BLOB, metrics=metrics)
-    for who, (found_value, error) in zip(VERIFIERS, measured, strict=False):
-        world.evaluate(run, found_value, who, error=error)
+    for who, (number, error) in zip(VERIFIERS, measured, strict=False):
+        world.evaluate(run, number, who, error=error)
     return name
 
 
@@ -159,7 +159,7 @@ def test_places_do_not_depend_on_how_many_are_asked_for(lab: Village) -> None:
     for limit in range(1, 6):
         few = board(lab.log, lab.task, context, limit=limit)
         assert [(each.id, each.last_position) for each in few if each.position] == [
-            (each.id, each.last_position) for each in ranked[: sum(bool(one.position) for one in few)]
+            (each.id, each.last_position) for each in ranked[: sum(row.position > 0 for row in few)]
         ]
 
 
