@@ -57,6 +57,15 @@ async def test_a_run_that_is_not_here_is_named_with_how_to_get_it(told_world, ge
     assert "Tick two" in alone.text
 
 
+async def test_settings_that_differ_are_told_where_a_program_is_not_here(told_world, get):
+    known = told_world.runs["confirmed"]
+    away = told_world.publish(1.66, "away", parent=known, has_source=False, genome={"DEPTH": 77, "LR": 0.1})
+    told_world.node.notebook.now_ms = told_world.village.now_ms
+    _, page = await get(f"/compare?runs={format_id(known.id)},{format_id(away.id)}")
+    assert "DEPTH 6 77" in page.text
+    assert "No setting differs" not in page.text
+
+
 async def test_an_own_note_can_be_edited_where_it_stands_and_others_cannot(told_world, get):
     village = told_world.village
 
