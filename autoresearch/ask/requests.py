@@ -258,8 +258,8 @@ class GroupsOf(Filtered, frozen=True, kw_only=True):
 
     setting: Annotated[
         list[Annotated[str, Meta(max_length=64)]],
-        Meta(min_length=1, max_length=2, description="a setting, such as LR or +muon; may be given twice"),
-    ]
+        Meta(max_length=2, description="a setting, such as LR or +muon; may be given twice"),
+    ] = []
 
 
 class ColumnsOf(OfTask, frozen=True, kw_only=True):

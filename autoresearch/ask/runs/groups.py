@@ -42,6 +42,8 @@ class _Bin(NamedTuple):
 @in_snapshot
 def groups_answer(log: Log, task: FoundTask, request: GroupsOf, *, me: bytes | None = None) -> GroupsAnswer:
     """The runs that a filter finds, in groups. Raises UsageError where it is none, or no setting has such a name."""
+    if not request.setting:
+        raise UsageError("groups are by a setting or two", hint="setting=LR; autoresearch task effects lists settings")
     if any('"' in name or "\\" in name or one_line(name) != name or not name for name in request.setting):
         raise UsageError("no setting has such a name", hint="autoresearch task effects")
     criteria = within(filter_of(log, task.digest, request, me=me), log.listing.places(task.digest), request)

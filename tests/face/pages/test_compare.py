@@ -58,10 +58,10 @@ async def test_a_run_that_is_not_here_is_named_with_how_to_get_it(told_world, ge
 
 
 async def test_settings_that_differ_are_told_where_a_program_is_not_here(told_world, get):
-    known = told_world.runs["confirmed"]
-    away = told_world.publish(1.66, "away", parent=known, has_source=False, genome={"DEPTH": 77, "LR": 0.1})
+    first = told_world.runs["confirmed"]
+    second = told_world.publish(1.66, "away", parent=first, has_source=False, genome={"DEPTH": 77, "LR": 0.1})
     told_world.node.notebook.now_ms = told_world.village.now_ms
-    _, page = await get(f"/compare?runs={format_id(known.id)},{format_id(away.id)}")
+    _, page = await get(f"/compare?runs={format_id(first.id)},{format_id(second.id)}")
     assert "DEPTH 6 77" in page.text
     assert "No setting differs" not in page.text
 
