@@ -46,6 +46,9 @@ ADDRESSES = {
     "board_page": "/board",
     "effects_page": "/effects",
     "columns": "/columns.bin?sample=30000&" + "&".join(f"setting=setting_{at}" for at in range(10)),
+    "groups_page": "/?group=setting_3",
+    "contour": "/parts/contour?setting=setting_3&second=setting_4",
+    "timeline": "/parts/timeline",
     "node_page": "/node",
 }
 # Of so many requests the mean is told: the kernel counts processor time in hundredths of a second.

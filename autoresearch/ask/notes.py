@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import msgspec
+
 from autoresearch.ask.discussion import CitingRun, NotesAnswer, NoteView
 from autoresearch.ask.lookup import FoundTask, find_task, task_of
+from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.requests import NoteRequest
 from autoresearch.ask.runs.boards import resolve_reference
-from autoresearch.errors import UsageError
+from autoresearch.errors import Refused, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, participant_of, trust_context, trusted_authors
@@ -138,13 +141,32 @@ def note_view(log: Log, record: Record, cited: Citations = NOT_CITED) -> NoteVie
 
 def note_on(
     log: Log, request: NoteRequest, *, author: bytes | None, archived: frozenset[bytes] = frozenset()
-) -> tuple[Note, tuple[bytes, ...]]:
-    """The body of a note, and the runs that are its evidence. It is on their task, or else on the one that is named.
+) -> tuple[Note, tuple[bytes, ...], Record | None]:
+    """The body of a note, the runs that are its evidence, and the note that it takes the place of.
+
+    It is on the task of the evidence, or else on the one that is named.
 
     Raises:
-        NotFound: there is no such run or task.
+        NotFound: there is no such run, task or note.
         UsageError: the evidence is no run, or of several tasks; or the note has no text, or too much.
+        Refused: the note to be replaced is not one of this device, is withdrawn, or runs cite it.
     """
+    text = request.text.strip()
+    if not text:
+        raise UsageError("the note has no text", hint='autoresearch note add RUN "what the run shows"')
+    if len(text) > NOTE_CHARACTERS:
+        raise UsageError(f"the note has {len(text)} characters, of {NOTE_CHARACTERS} at most", hint="write less")
+    if request.instead_of:
+        before = own_record(log, request.instead_of, author, archived=archived)
+        name, body = short_id(before.id), before.body
+        if not isinstance(body, Note) or body.hides is not None:
+            kind = with_article(before.kind) if not isinstance(body, Note) else "a list of what is hidden"
+            raise UsageError(f"{name} is {kind}, no note to read", hint="autoresearch note list")
+        if request.evidence or request.task:
+            raise UsageError("a note in place of another has its evidence and its task", hint="leave both out")
+        if next(iter(log.mentions.runs_that_link(before.id)), None) is not None:
+            raise Refused(f"runs cite {name}: without it nobody could read what they tried", hint="write a new note")
+        return msgspec.structs.replace(body, topic=request.topic, text=text), tuple(before.links), before
     named = find_task(log, request.task, author=author, archived=archived) if request.task else None
     evidence = tuple(
         dict.fromkeys(
@@ -154,13 +176,8 @@ def note_on(
     tasks = {_task_of_run(log, run) for run in evidence} | ({named.digest} if named else set())
     if len(tasks) > 1:
         raise UsageError("the evidence is on several tasks", hint="a note is on one task: leave --task or a run out")
-    text = request.text.strip()
-    if not text:
-        raise UsageError("the note has no text", hint='autoresearch note add RUN "what the run shows"')
-    if len(text) > NOTE_CHARACTERS:
-        raise UsageError(f"the note has {len(text)} characters, of {NOTE_CHARACTERS} at most", hint="write less")
     task = next(iter(tasks), None) or find_task(log, author=author, archived=archived).digest
-    return Note(topic=request.topic, text=text, task=task), evidence
+    return Note(topic=request.topic, text=text, task=task), evidence, None
 
 
 def _task_of_run(log: Log, run: bytes) -> bytes:

@@ -27,11 +27,14 @@ HIDE_SECONDS = 150.0
 
 @operation("POST /v1/notes")
 def note(notebook: Notebook, request: requests.NoteRequest) -> NoteAnswer:
-    """Publish a note: what runs show, or what is worth trying."""
+    """Publish a note: what runs show, or what is worth trying. It may replace an own one that no run cites."""
     from autoresearch.ask.notes import note_on, note_view
+    from autoresearch.record.encoding import short_id
 
-    body, evidence = note_on(notebook.log, request, author=notebook.author, archived=notebook.archived())
+    body, evidence, before = note_on(notebook.log, request, author=notebook.author, archived=notebook.archived())
     record = notebook.publish_note(body, notebook.now_ms(), links=evidence)
+    if before is not None:
+        notebook.withdraw(before, notebook.now_ms(), reason=f"in its place: {short_id(record.id)}")
     return NoteAnswer(note=note_view(notebook.log, record))
 
 

@@ -259,8 +259,8 @@ class GroupsOf(Filtered, frozen=True, kw_only=True):
 
     setting: Annotated[
         list[Annotated[str, Meta(max_length=64)]],
-        Meta(min_length=1, max_length=2, description="a setting, such as LR or +muon; may be given twice"),
-    ]
+        Meta(max_length=2, description="a setting, such as LR or +muon; may be given twice"),
+    ] = []
 
 
 class ColumnsOf(OfTask, frozen=True, kw_only=True):
@@ -384,12 +384,14 @@ class NoteRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Publish a note, an insight or a hypothesis, with runs as its evidence: ids, beginnings of ids, or ``@``.
 
     Without evidence it is on the task that is named, by its name or digest, or on the one worked on last.
+    ``instead_of`` is an own note, its id or a beginning of it: this one has its task and evidence, and it is withdrawn.
     """
 
     text: Annotated[str, Meta(min_length=1, max_length=NOTE_CHARACTERS)]
     evidence: Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=NOTE_EVIDENCE)] = []
     topic: Literal["insight", "hypothesis"] = "insight"
     task: Annotated[str, Meta(max_length=128)] = ""
+    instead_of: Annotated[str, Meta(max_length=128)] = ""
 
 
 class ClaimRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -72,7 +72,10 @@ def test_a_damaged_file_of_stars_is_a_sentence(cli: Cli, filled: Filled, paths: 
 
 def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli: Cli, filled: Filled) -> None:
     assert "no note" in cli("note", "list").stderr
-    first = strictly(cli("note", "add", "@", "Lower X always helps", "--json").stdout, NoteAnswer).note
+    hasty = strictly(cli("note", "add", "@", "Lower Y helps", "--json").stdout, NoteAnswer).note
+    edited = cli("note", "add", "Lower X always helps", "--instead-of", hasty.id, "--json")
+    first = strictly(edited.stdout, NoteAnswer).note
+    assert "withdrawn already" in cli("note", "add", "once more", "--instead-of", hasty.id).stderr
     assert (first.topic, first.evidence) == ("insight", [filled.best])
     result = cli("note", "add", filled.ids[0], "a larger step would help", "--topic", "hypothesis")
     assert (result.exit_code, "is published: hypothesis" in result.stderr) == (0, True)

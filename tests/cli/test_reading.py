@@ -31,6 +31,20 @@ READING = (
 LINES = ("status", "log", "top", "export")
 
 
+def test_runs_are_listed_in_groups_by_a_setting_and_a_group_leads_to_its_runs(cli: Cli, filled: Filled) -> None:
+    lines = cli("run", "list", "--group", "X").stdout.splitlines()
+    assert len(lines) > 1
+    value, runs, *_, where = lines[0].split("\t")
+    assert where == f"X={value}"
+    assert len(cli("run", "list", "--where", where).stdout.splitlines()) == int(runs)
+    crossed = cli("run", "list", "--group", "X", "--group", "NONE").stdout.splitlines()
+    assert [line.split("\t")[1] for line in crossed] == ["none"] * len(lines)
+    assert cli("run", "list", "--group", "X", "--where", "X<-1e9").stdout == ""
+    refused = cli("run", "list", *("--group", "X") * 3)
+    assert (refused.exit_code, "by one setting or two" in refused.stderr) == (2, True)
+    assert cli("run", "list", "--group", '"').exit_code == 2
+
+
 def test_status_says_that_the_daemon_is_down_and_what_the_notebook_holds(cli: Cli, filled: Filled) -> None:
     result = cli("status")
     assert result.exit_code == 0

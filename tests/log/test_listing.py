@@ -311,11 +311,11 @@ def test_what_came_since_a_time_is_counted_alike_on_both_sides_of_it(runs, steps
     table.connection.executemany("INSERT INTO hidden VALUES(?, ?)", [(n, n) for n in hidden])
     table.connection.execute("INSERT INTO hidden_author VALUES(?, ?)", (b"1", b"1"))
     for task in TASKS:
-        shown = Counter(
+        visible = Counter(
             (b"%d" % (n % 3), mark)
             for n, of, time, mark, *_ in table.plain()["listing"]
             if of == task and time >= minutes * MINUTES_MS and n not in hidden and n % 3 != 1
         )
         counted = questions.Listing(Reader(table.connection)).since(task, minutes * MINUTES_MS)
-        assert {(author, mark): runs for author, mark, runs in counted} == shown
+        assert {(author, mark): runs for author, mark, runs in counted} == visible
     table.connection.close()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import WHERE_CHARACTERS, GroupsOf
@@ -41,24 +42,31 @@ class _Bin(NamedTuple):
 @in_snapshot
 def groups_answer(log: Log, task: FoundTask, request: GroupsOf, *, me: bytes | None = None) -> GroupsAnswer:
     """The runs that a filter finds, in groups. Raises UsageError where it is none, or no setting has such a name."""
+    if not request.setting:
+        raise UsageError("groups are by a setting or two", hint="setting=LR; autoresearch task effects lists settings")
     if any('"' in name or "\\" in name or one_line(name) != name or not name for name in request.setting):
         raise UsageError("no setting has such a name", hint="autoresearch task effects")
     criteria = within(filter_of(log, task.digest, request, me=me), log.listing.places(task.digest), request)
+    if criteria and not log.hidden:
+        criteria = replace(criteria, hidden=True)
     runs = log.listing.by_settings(criteria, request.setting) if criteria else []
-    columns = list(zip(*runs, strict=True))[3:] if runs else [()] * len(request.setting)
-    binned = [_bins(name, Counter(column)) for name, column in zip(request.setting, columns, strict=True)]
-    placed = zip(*(map(of.places.__getitem__, column) for of, column in zip(binned, columns, strict=True)), strict=True)
-    groups = defaultdict[tuple[int, ...], list[tuple[Any, ...]]](list)
-    for places, run in zip(placed, runs, strict=True):
-        groups[places].append(run)
+    columns = list(zip(*runs, strict=True)) if runs else [()] * (3 + len(request.setting))
+    ns, marks, reported, *settings = columns
+    binned = [_bins(name, Counter(column)) for name, column in zip(request.setting, settings, strict=True)]
+    parts = [map(of.places.__getitem__, column) for of, column in zip(binned, settings, strict=True)]
+    placed = list(zip(*parts, strict=True))
+    counts = Counter(placed)
+    failed = Counter(places for places, mark in zip(placed, marks, strict=True) if mark == _FAILED)
+    groups = defaultdict[tuple[int, ...], list[tuple[float, int]]](list)
     sign = sign_of(task.direction)
+    for places, n, mark, value in zip(placed, ns, marks, reported, strict=True):
+        if value is not None and mark not in _DISCREDITED:
+            groups[places].append((sign * value, n))
     views: list[GroupView] = []
     best: list[int] = []  # numbers of runs, 0 where a group has none
-    for places, those in sorted(groups.items()):
+    for places in sorted(counts):
         bins = [of.bins[at] for of, at in zip(binned, places, strict=True)]
-        ranked = sorted(
-            (sign * value, n) for n, mark, value, *_ in those if value is not None and mark not in _DISCREDITED
-        )
+        ranked = sorted(groups[places])
         values = [sign * value for value, _ in ranked]
         quarter = (len(values) - 1) // 4
         ends = sorted((values[quarter], values[-1 - quarter])) if len(values) >= SPREAD_LEAST else (None, None)
@@ -68,8 +76,8 @@ def groups_answer(log: Log, task: FoundTask, request: GroupsOf, *, me: bytes | N
             GroupView(
                 settings=[each.name for each in bins],
                 where=where if len(where) <= WHERE_CHARACTERS else "",
-                runs=len(those),
-                failed=sum(mark == _FAILED for _, mark, *_ in those),
+                runs=counts[places],
+                failed=failed[places],
                 best=values[0] if values else None,
                 median=median(values) if values else None,
                 low=ends[0],

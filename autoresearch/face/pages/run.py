@@ -15,6 +15,7 @@ from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
 from autoresearch.ask.runs.boards import closed
+from autoresearch.ask.runs.diffs import genome_changes
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
@@ -290,7 +291,14 @@ def comparison_content(compared: Sequence[Compared], task: TaskStatus | None, *,
         )
         for look, number in zip(LOOKS, numbers, strict=False)
     ]
-    changes: list[Change] = [entry.diff.change if entry.diff else {} for entry in compared]
+    first = compared[0].run
+    # Where a program is not here, the settings that the records state are.
+    changes: list[Change] = [
+        entry.diff.change
+        if entry.diff
+        else genome_changes(first.genome, entry.run.genome, same_base=first.base == entry.run.base)
+        for entry in compared
+    ]
     return {
         "compared": compared,
         "looks": LOOKS,
@@ -307,7 +315,7 @@ def comparison_content(compared: Sequence[Compared], task: TaskStatus | None, *,
                 curve_of(entry.run, look, label=short(entry.row.id))
                 for look, entry in zip(LOOKS, compared, strict=False)
             ],
-            rewards=has_rewards(compared[0].run, task),
+            rewards=has_rewards(first, task),
             unit=unit,
         ),
     }

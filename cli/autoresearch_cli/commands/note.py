@@ -56,6 +56,9 @@ def note(
     topic: Annotated[
         Literal["insight", "hypothesis"], typer.Option("--topic", help="Found out, or supposed.")
     ] = "insight",
+    instead_of: Annotated[
+        str, typer.Option("--instead-of", metavar="ID", help="An own note that this one replaces; TEXT alone is given.")
+    ] = "",
     task: Task = "",
 ) -> Answered:
     """Publish a note, with the runs that are its evidence. Everybody who works on the task reads it, and models do."""
@@ -65,11 +68,17 @@ def note(
     with open_desk(task) as desk:
         ids = [format_id(desk.record(run)) for run in (*runs, *(evidence or []))]
         named = desk.task().digest.hex() if task else ""
-        request = NoteRequest(text=text, evidence=ids, topic=topic, task=named)
+        request = NoteRequest(text=text, evidence=ids, topic=topic, task=named, instead_of=instead_of)
         note_on(desk.log, request, author=desk.me, archived=desk.archived())
     answer = home.ask(publishing.note, request)
     yield answer
-    about = f" on {', '.join(map(short, ids))}" if ids else f" on the task {answer.note.task}"
+    if instead_of:
+        say(f"{instead_of} is withdrawn: it stays in the log, and lists leave it out")
+    about = (
+        f" on {', '.join(map(short, answer.note.evidence))}"
+        if answer.note.evidence
+        else f" on the task {answer.note.task}"
+    )
     say(f"{short(answer.note.id)} is published: {topic}{about}")
     say("→ autoresearch note list")
 

@@ -149,14 +149,25 @@ class Comparison(requests.OfTask, frozen=True, kw_only=True):
 
 
 async def compare_page(asking: Asking) -> web.Response:
-    """Runs beside each other; the first is what the others are held against."""
+    """Runs beside each other; the first is what the others are held against.
+
+    The address has their whole ids: it means the same on another node.
+    """
     named = list(dict.fromkeys(filter(None, asking.parameters(Comparison).runs.split(","))))[: run_pages.MOST_COMPARED]
     compared: list[run_pages.Compared] = []
+    whole: dict[str, None] = {}
+    missing: list[str] = []
+    unit = ""
     for name in named:
-        answer = await asking.ask(questions.run, requests.OneRecord(id=name))
+        answer = await asking.ask_or_none(questions.run, requests.OneRecord(id=name))
+        context = answer and await asking.ask_or_none(questions.run_context, requests.OneRecord(id=answer.record.id))
+        whole[answer.record.id if answer else name] = None
+        if not answer or not context:  # it is not here, or was withdrawn
+            missing.append(answer.record.id if answer else name)
+            continue
         assert answer.run is not None
         asking.about_task(answer.run.run.task)
-        context = await asking.ask(questions.run_context, requests.OneRecord(id=answer.record.id))
+        unit = answer.budget_unit
         run = run_pages.Compared(context.row, answer.run.run)
         if compared:
             try:
@@ -165,10 +176,12 @@ async def compare_page(asking: Asking) -> web.Response:
             except AutoresearchError as error:
                 run = run._replace(sentence=str(error))
         compared.append(run)
+    if list(whole) != named:
+        raise web.HTTPFound(asking.request.rel_url.update_query(runs=",".join(whole)))
     content: dict[str, object] = {"compared": []}
     if compared:
-        content = run_pages.comparison_content(compared, await asking.task_status(), unit=answer.budget_unit)
-    return await asking.render("compare.html", "compare", most=run_pages.MOST_COMPARED, **content)
+        content = run_pages.comparison_content(compared, await asking.task_status(), unit=unit)
+    return await asking.render("compare.html", "compare", most=run_pages.MOST_COMPARED, missing=missing, **content)
 
 
 BEST = "@"

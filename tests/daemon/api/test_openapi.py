@@ -14,7 +14,7 @@ from autoresearch.log.standing.answers import Answer
 
 COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")
 PATHS = {"{id}": "@~1", "{participant}": "me"}
-QUERIES = {"/v1/diff": "?old=@~1&new=@"}
+QUERIES = {"/v1/diff": "?old=@~1&new=@", "/v1/groups": "?setting=DEPTH"}
 # These publish what this small node can't have; the stories of daemons and of the command line do it.
 ELSEWHERE = {"publish_task", "publish_run", "bring", "yank", "believe", "take_hidden"}
 BODIES = {

@@ -74,9 +74,8 @@ async def test_a_question_has_one_answer_over_http_and_at_the_desk(client, node,
     else:
         if name == "hidden_list":
             await client.post("/v1/hidden/share", BODIES["/v1/hidden/share"])
-        values = (
-            {"new": "@", "old": "@~1"} if name == "diff" else {named: IN_PATH[named] for named in operation.in_path}
-        )
+        needed = {"diff": {"new": "@", "old": "@~1"}, "groups": {"setting": ["DEPTH", "LR"]}}
+        values = needed.get(name) or {named: IN_PATH[named] for named in operation.in_path}
     request = msgspec.convert(values, operation.takes)
     answered = await client.ask(operation.method, operation.target(request))
     device = node.device()

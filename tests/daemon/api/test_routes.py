@@ -6,9 +6,10 @@ import msgspec
 import pytest
 from autoresearch_daemon.api.app import MAXIMUM_BODY_BYTES
 
+from autoresearch.ask.lookup import find_task
 from autoresearch.ask.requests import OneEvidence, PauseRequest, ProposeRequest, WorkRequest
 from autoresearch.log.local import Choice, choose
-from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.encoding import format_id, parse_id, short_id
 from tests.ask.notebook import BASELINE
 from tests.nasty import FORGED, NASTY, harms
 
@@ -34,6 +35,29 @@ async def test_notes_are_published_and_found(client, story):
     assert [note["text"] for note in answer["notes"]] == [text]
     assert (await client.get("/v1/notes?query=nothing"))["notes"] == []
     assert [note["id"] for note in (await client.get("/v1/records/@"))["notes"]] == [made["id"]]
+
+
+async def test_a_note_is_published_in_place_of_an_own_one_unless_a_run_cites_it(client, story):
+    before = (await client.post("/v1/notes", {"evidence": ["@"], "text": "depth helps"}))["note"]
+    edit = {"text": "depth helps up to 9", "instead_of": before["id"]}
+    task = find_task(story.notebook.log).digest
+    own_run = format_id(story.notebook.run(task, 1.5, by=story.notebook.mine))
+    for wrong in ({"text": " "}, {"instead_of": own_run}, {"evidence": ["@"]}, {"task": "grammar"}):
+        assert (await client.post("/v1/notes", edit | wrong, 400))["error"]
+    others = format_id(story.notebook.run(task, 1.5, by=story.notebook.other))
+    refused = await client.post("/v1/notes", edit | {"instead_of": others}, 409)
+    assert "by another participant" in refused["error"]
+    after = (await client.post("/v1/notes", edit))["note"]
+    assert (after["text"], after["evidence"]) == (edit["text"], before["evidence"])
+    listed = [note["id"] for note in (await client.get("/v1/notes"))["notes"]]
+    assert after["id"] in listed
+    assert before["id"] not in listed
+    assert (await client.get(f"/v1/records/{before['id']}"))["withdrawn_reason"].startswith("in its place: ")
+    again = await client.post("/v1/notes", edit, 409)
+    assert "withdrawn already" in again["error"]
+    story.notebook.run(task, 0.9, cites=[parse_id(after["id"])])
+    cited = await client.post("/v1/notes", {"text": "no", "instead_of": after["id"]}, 409)
+    assert "runs cite" in cited["error"]
 
 
 async def test_what_is_chosen_here_is_seen_at_once(client, story, node):

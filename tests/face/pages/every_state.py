@@ -66,7 +66,8 @@ class VillageNode(SmallNode):
 
     def status(self):
         log, now_ms = self.log, self.notebook.now_ms
-        return msgspec.structs.replace(super().status(), participant=participant_of(log, AUTHOR.public, now_ms))
+        me = {"participant": participant_of(log, AUTHOR.public, now_ms), "device_key": AUTHOR.public.hex()}
+        return msgspec.structs.replace(super().status(), **me)
 
     def voters(self):
         return voters_answer(self.log, AUTHOR.public, self.notebook.now_ms)

@@ -19,6 +19,7 @@ class Page(HTMLParser):
     links: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     posts: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     headings: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Page(HTMLParser):
             self.ids.append(name)
         self.links += [attributes["href"]] if tag == "a" and "href" in attributes else []
         self.commands += [attributes["data-copy"]] if "data-copy" in attributes else []
+        self.values += [attributes["value"]] if tag == "input" and attributes.get("name") == "instead_of" else []
         self.posts += [attributes["data-post"]] if "data-post" in attributes else []
         if tag not in VOID | SHAPES:
             self.open.append(tag)

@@ -24,9 +24,9 @@ def world(tmp_path):
         yield made
 
 
-def grouped(world, *setting, **asked):
+def grouped(world, *setting, **request):
     log = world.village.log
-    answer = groups_answer(log, find_task(log), GroupsOf(setting=list(setting), **asked))
+    answer = groups_answer(log, find_task(log), GroupsOf(setting=list(setting), **request))
     assert sum(group.runs for group in answer.groups) == answer.runs
     return answer
 
@@ -142,9 +142,9 @@ async def test_two_settings_are_a_table_with_the_best_pair_or_a_sentence(world, 
             genome = {"LR": 0.1 * (number % 3 + 1), "OPT": optimizer}
             value = 1 + 0.1 * (number % 3) + (optimizer == "sgd")
             parent = world.publish(value, f"{number}", genome=genome, parent=parent)
-        told = await page(path)
-        assert "The best median of val_bpb is 1.0000 , in 4 runs with LR 0.1, OPT adam; the worst is" in told.text
-        assert "LR=0.1,OPT=adam" in " ".join(re.sub("%3D", "=", link) for link in told.links)
+        table = await page(path)
+        assert "The best median of val_bpb is 1.0000 , in 4 runs with LR 0.1, OPT adam; the worst is" in table.text
+        assert "LR=0.1,OPT=adam" in " ".join(re.sub("%3D", "=", link) for link in table.links)
         effects = await page("/effects?setting=LR&second=OPT")
         assert any("second=OPT" in link for link in effects.links)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autoresearch.record.encoding import short_id
+from autoresearch.record.encoding import format_id, short_id
 from tests.ask.notebook import Notebook
 from tests.daemon.api.conftest import SmallNode
 from tests.face.pages.browser import SHOTS
@@ -153,7 +153,8 @@ async def test_a_view_is_saved_and_the_chart_is_taken_along_as_a_picture(browser
 
 
 async def test_runs_that_are_ticked_stand_beside_each_other(browser, site, told_world):
-    first, second = (short_id(told_world.runs[name].id) for name in ("confirmed", "refuted"))
+    picked = "confirmed", "refuted"
+    first, second = (short_id(told_world.runs[name].id) for name in picked)
 
     def act(page):
         drawn(page).locator(f".pick[value={first}]").check()
@@ -163,7 +164,7 @@ async def test_runs_that_are_ticked_stand_beside_each_other(browser, site, told_
         page.locator(f".pick[value={second}]").check()
         first_checked = page.locator(f".pick[value={first}]").is_checked()
         page.locator("#tray a").click()
-        page.wait_for_url(f"**/compare?runs={first},{second}")
+        page.wait_for_url("**/compare?runs=" + ",".join(format_id(told_world.runs[name].id) for name in picked))
         return (
             "tick another" in alone,
             first_checked,

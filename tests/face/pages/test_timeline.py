@@ -14,9 +14,9 @@ from tests.face.pages.reading import whole_page
 from tests.log.standing.village import ANN, AUTHOR, BEN
 
 
-def timeline(world, **asked):
+def timeline(world, **request):
     log = world.village.log
-    return timeline_answer(log, find_task(log), **asked)
+    return timeline_answer(log, find_task(log), **request)
 
 
 def test_runs_stand_in_the_part_of_time_in_which_they_ended(tmp_path):
