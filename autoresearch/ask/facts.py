@@ -279,7 +279,8 @@ def _lately(question: Question) -> Iterator[Fact]:
 _TOPICS: tuple[tuple[str, Callable[[Question], Iterator[Fact]]], ...] = (
     (r"\b(best|leads?|leader|leading|record|so far|state of the art|beste[rsnm]?)\b", _best),
     (
-        r"\b(fail\w*|crash\w*|diverg\w*|errors?|broke|broken|out of memory|oom|fehl\w*|gescheitert|abgest\w*)\b",
+        r"\b(fail\w*|crash\w*|diverg\w*|errors?|broke|broken|out of memory|oom|over budget|"
+        r"timed out|fehl\w*|gescheitert|abgest\w*)\b",
         _failures,
     ),
     (
@@ -305,7 +306,7 @@ _TOPICS: tuple[tuple[str, Callable[[Question], Iterator[Fact]]], ...] = (
     (
         r"\b(next|untried|nobody|not (?:been )?tried|never tried|unexplored|untested|remains?|left to try)\b"
         r"|\b(?:als nächste\w*|versuchen)\b"
-        r"|\bhow\b.*\b(?:beat|improve|get better|do better)\b|\bwhat now\b",
+        r"|\bhow\b.*\b(?:beat|improve|get better|do better)\b|\bwhat now\b|\breach\b|\bgo (?:below|above|under|over)\b",
         _next,
     ),
     (r"\b(repeat\w*|replicat\w*|measured? again|re-?run|wiederhol\w*)\b", _repeat),
@@ -318,7 +319,7 @@ _TOPICS: tuple[tuple[str, Callable[[Question], Iterator[Fact]]], ...] = (
     (r"\b(worst|poorest|top \d+|rank\w*|leaderboard|second[ -]best|runner-up|schlechtest\w*)\b", best_and_worst),
     (
         r"\b(?:most|biggest|largest|greatest|best)\b.{0,30}\b(?:change|step|idea|gain|jump|improvement)\b"
-        r"|\b(?:change|step|idea|edit)s?\b.{0,30}\b(?:most|biggest|largest|paid off)\b",
+        r"|\bimprovements?\b|\b(?:change|step|idea|edit)s?\b.{0,30}\b(?:most|biggest|largest|paid off)\b",
         largest_steps,
     ),
     (r"\b(plateau\w*|stuck|stagnat\w*|improving|progress|converged?|since the best)\b", runs_since_best),
@@ -341,6 +342,6 @@ _TOPICS: tuple[tuple[str, Callable[[Question], Iterator[Fact]]], ...] = (
 )
 # Words that English has not, and other languages often.
 _FOREIGN = re.compile(
-    r"[^\x00-\x7f‘’“”–—…]|\b(?:der|die|das|und|ist|nicht|welche[rs]?|wurden?|wie|was|kann|ich|wir|le|les|des|est|que|quel\w*|"
+    r"[^\x00-\x7f‘’“”–—…]|\b(?:der|das|und|ist|nicht|welche[rs]?|wurden?|wie|kann|ich|wir|le|les|des|est|que|quel\w*|"
     r"combien|el|los|las|cu[aá]l\w*|c[oó]mo|qu[eé]|il|che|quale|quanti)\b"
 )

@@ -149,7 +149,7 @@ def test_a_question_is_answered_by_the_numbers(moons: Moons, question: str) -> N
         assert re.search(pattern, answer), answer
 
 
-# Four times ten, each written before the answers to it were.
+# Written before the answers to them were, ten at a time.
 UNSEEN = {
     "did the search or I do better?": ["by hand", r"search \d of \d"],
     "is momentum 0.9 worth it compared with 0.5?": [
@@ -198,6 +198,13 @@ UNSEEN = {
     "who found the best program?": ["participants by their runs", "best value is 0.2297"],
     "when was the best found?": ["5 runs ago"],
     "is 0.2401 within noise of the best?": ["0.0104 worse", "within the noise"],
+    "do larger hidden layers pay off?": ["raising HIDDEN was better in 3 of 4"],
+    "what was the first improvement?": ["“LEARNING_RATE 0.002 -> 0.03” gave"],
+    "which runs ran over budget?": ["4.1 s of 1.7 s"],
+    "can I go below 0.22?": ["the search would try"],
+    "does RATE 0.16 beat RATE 0.08?": ["0.0031 better", "within the noise"],
+    "how sure are we that HIDDEN 12 is best?": ["0.0029 better", "within the noise"],
+    "was ist der beste Wert bisher?": ["best value is 0.2297"],
 }
 
 
