@@ -40,7 +40,7 @@ from autoresearch_cli.ideas import (
 )
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import WaitedAnswer, WaitedRun
-from autoresearch_cli.outcomes import ended_run, print_run, record_of, tell_run
+from autoresearch_cli.outcomes import ended_run, is_own, print_run, record_of, tell_run
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
@@ -247,8 +247,8 @@ def vary_settings(
         say(f"{counted(answer.to_go, 'run')} to go{others} → {again}")
         return
     say("all runs have ended")
-    if answer.best:
-        say(f"→ autoresearch run checkout {shlex.quote(folder or '.')} --run {answer.best}")
+    if is_own(idea.task.folder):
+        say(f"→ autoresearch run checkout {shlex.quote(folder or str(idea.task.folder))}")
 
 
 @app.command(
