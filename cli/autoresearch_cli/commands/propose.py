@@ -76,11 +76,11 @@ def next_program(
     ] = "",
 ) -> Answered:
     """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
-    if not (folder or home.settings().work.task):  # the task that ships is no folder to work in
-        raise UsageError(
-            "name the task folder: autoresearch run checkout DIR", hint="autoresearch task get TASK DIR makes one"
-        )
-    answer, lines = bring(home.task_folder(folder), run)
+    place = home.task_folder(folder)
+    if not is_own(place):
+        name = shlex.quote(load_task(place).name)
+        raise UsageError(f"{place} is no folder to work in", hint=f"autoresearch task get {name} makes one")
+    answer, lines = bring(place, run)
     yield answer
     files = " and ".join(answer.edit)
     named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
@@ -112,7 +112,8 @@ def propose(
     anyway: Anyway = False,
 ) -> Answered:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
-    client, idea = home.client(), idea_of(program, task, parent, hypothesis)
+    idea = idea_of(program, task, parent, hypothesis)
+    client = home.client()
     if not anyway:
         refuse_dead_end(idea)
     answer = client.ask(Node.propose, request(idea, seeds=seeds))
