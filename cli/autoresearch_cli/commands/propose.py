@@ -121,7 +121,7 @@ def propose(
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")
     _print_queue(answer.queue)
-    say(f"→ autoresearch run wait {answer.proposed[0]}, autoresearch run cancel {answer.proposed[0]}")
+    say(f"→ autoresearch run wait {' '.join(answer.proposed)}, autoresearch run cancel {answer.proposed[0]}")
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What `run propose` and `status` call it: proposal-3.")]
