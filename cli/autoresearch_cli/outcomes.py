@@ -227,7 +227,7 @@ def _outcome(desk: Desk, answer: ShowAnswer, task: Task, step: _Step) -> EditOut
         return make_outcome(verdict, sentence, step.back(), *more)
     program = desk.log.programs.find(task.digest, bytes.fromhex(run.source_digest), run.budget)
     start = format_id(program.first) if program and run.replicate else answer.record.id  # whose text is in the folder
-    following = step.again(seed) if is_unsure else step.edit()
+    following = step.again(seed) if is_unsure and seeds < MORE_SEEDS else step.edit()
     return make_outcome(verdict, sentence, following, *more, *_remember(step, start, run))
 
 

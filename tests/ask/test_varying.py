@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.ask.acts.edited_program import Idea, plan_of_idea
 from autoresearch.ask.acts.varying import (
     RUNS_MOST,
     VariantView,
@@ -102,6 +103,38 @@ def test_the_log_says_what_was_run_and_what_is_missing(task, tmp_path):
     assert (second.runs, second.value, second.failed, second.to_go) == (0, None, ["crashed"], 2)
     assert (answer.to_go, answer.elsewhere) == (3, 1)
     assert [(left.settings["X"], number) for left, number in missing] == [(0.4, 2)]
+
+
+def test_a_setting_that_is_assigned_twice_is_named_so(task):
+    with pytest.raises(UsageError, match=r"X is assigned twice \(lines 4 and 8\): the search turns only"):
+        variants(task, f"{TRAIN}X = X / 2\n", {"X": [0.2]}, 1)
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "title"),
+    [
+        (
+            "RATE 0.16, HIDDEN 12, MOMENTUM 0.95, WEIGHT_DECAY 0.001: how many units",
+            "RATE 0.16, HIDDEN 12, MOMENTUM 0.95…",
+        ),
+        (
+            "RATE 0.16, HIDDEN 12: how many units and which first rate, both",
+            "RATE 0.16, HIDDEN 12: how many units and which first rate…",
+        ),
+        (
+            "a longer warm-up keeps the first steps small enough for this one",
+            "a longer warm-up keeps the first steps small enough for…",
+        ),
+        ("x" * 70, "x" * 59 + "…"),
+        ("short", "short"),
+    ],
+)
+def test_a_title_ends_between_settings_or_words(task, tmp_path, hypothesis, title):
+    with Notebook.at(tmp_path) as notebook:
+        idea = Idea(task, TRAIN.replace("X = 0.9", "X = 0.2"), hypothesis=hypothesis)
+        plan = plan_of_idea(notebook.log, notebook.blobs, idea, author=notebook.mine.public)
+    assert plan.title == title
+    assert plan.hypothesis == hypothesis
 
 
 def test_values_are_compared_where_all_else_is_the_same():

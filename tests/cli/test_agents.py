@@ -129,7 +129,7 @@ def test_next_goes_to_the_best_run_or_to_the_one_that_is_named(process: Process,
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        ([], 2, "name the task folder"),
+        ([], 2, "is no folder to work in"),
         (["/nowhere"], 4, "there is no folder /nowhere"),
         (["{toy}", "--run", "zzzz"], 2, "is not an id"),
         (["{toy}", "--run", "@"], 4, "No run on toy has a value yet"),

@@ -27,7 +27,7 @@ from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.conftest import Process
 from tests.cli.hostile import fill
 from tests.daemon.daemons import Daemon, wait_for
-from tests.daemon.toy import write_toy_task
+from tests.daemon.toy import TRAIN, write_toy_task
 from tests.nasty import FORGED, harms
 from tests.record.making import NETWORK
 
@@ -208,6 +208,85 @@ def test_an_agent_runs_every_combination_of_some_values(daemon: Daemon, toy: Pat
         assert "can't be high" in await refusal(client, "effects", settings={"X": "high"})
 
     over_stdio(talk, str(toy))
+
+
+STRUCTURES = {
+    "another name": TRAIN.replace("X = 0.9", "PLACE = 0.5").replace("X -", "PLACE -"),
+    "one setting less": TRAIN.replace("Y = 0.1  # float [0.0, 1.0]\n", "").replace("Y -", "0.1 -"),
+    "one more": TRAIN.replace("X = 0.9", "Z = 0.2  # float [0.0, 1.0]\nX = 0.6 + Z"),
+    "a function": TRAIN.replace("prepare.report(", "def far(value):\n    return value\n\nprepare.report("),
+    "no settings": "import prepare\nprepare.report(0.4)\n",
+    "a schedule": TRAIN.replace("prepare.report(", "X = X - 0.2\nprepare.report("),
+    "a failure": "import missing_part\n" + TRAIN,
+    "a word": TRAIN.replace("X = 0.9", 'KIND = "near"  # one of near, far\nX = 0.4 if KIND == "near" else 0.9'),
+}
+
+
+@pytest.mark.slow
+def test_each_tool_answers_over_a_log_in_which_programs_differ_in_structure(daemon: Daemon, toy: Path) -> None:
+    """Whichever program leads, and whatever settings others have."""
+
+    async def talk(client: Client) -> None:
+        runs = [(await answer(client, "run", wait_seconds=60))["id"]]
+        for hypothesis, program in STRUCTURES.items():
+            made = await answer(
+                client, "run", hypothesis=hypothesis, program=program, parent="@baseline", wait_seconds=60
+            )
+            assert made["outcome"]["parent"] == short(runs[0])
+            runs.append(made["id"])
+            suggested = (await answer(client, "effects", suggest=3))[OTHERS]["suggestions"]
+            assert suggested
+            for each in suggested:
+                assert each["change"], suggested
+            await answer(client, "effects")
+            await answer(client, "best")
+        for run in runs:
+            for part in ("facts", "source", "lineage"):
+                await answer(client, "show_run", run=run, part=part)
+            await answer(client, "diff", old=run, new="@")
+            changes = await client.call_tool("run", {"parent": run, "hypothesis": "rows", "vary": {"X": [0.35, 0.45]}})
+            if changes.is_error:
+                sentence = changes.content[0].text
+                assert "turns no setting X" in sentence or "X is assigned twice (lines 4 and 7)" in sentence
+            else:
+                assert changes.structured_content["to_go"] == 0
+        for settings in ({"X": 0.4}, {"PLACE": 0.4}, {"KIND": "far"}, {"Z": 0.1}):
+            made = await client.call_tool("effects", {"settings": settings})
+            assert not made.is_error or "turns no setting" in made.content[0].text
+        await answer(client, "search_runs", order="best")
+        await answer(client, "notes", query="which X were tried, and what helped?")
+        assert "## Failed" in (await client.read_resource("autoresearch://history")).contents[0].text
+
+    over_stdio(talk, str(toy))
+
+
+def test_an_error_that_nobody_foresaw_says_what_happened_to_what_and_no_secret(toy: Path) -> None:
+    from autoresearch_cli.mcp.server import make_server
+    from autoresearch_cli.mcp.tools import Tools
+    from mcp import Client
+    from mcp.shared.exceptions import MCPError
+
+    def fail() -> Any:
+        raise KeyError("RATE of /home/ann/.ssh/id with token=abcdefgh12345678")
+
+    async def talk() -> None:
+        async with Client(make_server(Tools(fail, lambda: toy))) as client:
+            calls: dict[str, dict[str, object]] = {
+                "show_run": {"run": "@", "part": "log"},
+                "run": {"hypothesis": "secret=abcdefgh12345678", "program": "X = 1"},
+                "status": {},
+            }
+            sentences = [await refusal(client, tool, **arguments) for tool, arguments in calls.items()]
+            with pytest.raises(MCPError) as error:
+                await client.read_resource("autoresearch://programs/g3xk")
+            for sentence in (*sentences, str(error.value)):
+                assert "failed by a fault of autoresearch" in sentence
+                assert "KeyError" in sentence
+                assert not any(word in sentence for word in ("abcdefgh12345678", "/home/ann", "Traceback", ".py"))
+            assert "show_run(run=@, part=log)" in sentences[0]
+            assert "program(run=g3xk)" in str(error.value)
+
+    asyncio.run(talk())
 
 
 @pytest.mark.slow

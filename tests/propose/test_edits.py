@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.propose.program.edits import EditBlock, EditError, apply_blocks, constants, set_constants
+from autoresearch.propose.program.edits import EditBlock, EditError, apply_blocks, constants, repetitions, set_constants
 from autoresearch.propose.program.ranges import Value, read_range
 from autoresearch.task.program import join_files
 from tests.propose.conftest import TRAIN
@@ -255,3 +255,47 @@ def test_the_shipped_program_declares_its_ranges_around_its_values() -> None:
         assert declared is not None
         inside = declared.low <= float(constant.value) <= declared.high
         assert constant.value in declared.choices if declared.kind == "one of" else inside, constant.name
+
+
+ONCE = "the search turns only what is assigned once"
+
+
+@pytest.mark.parametrize(
+    ("source", "sentences"),
+    [
+        ("LR = 0.1\nLR = LR * 0.5\nprint(LR)", ["LR is assigned twice (lines 1 and 2): " + ONCE]),
+        ("LR = 0.1\nLR *= 0.5\nprint(LR)", ["LR is assigned twice (lines 1 and 2): " + ONCE]),
+        ("LR = 0.1\nfor step in range(9):\n    LR = 0.9 * LR", ["LR is assigned twice (lines 1 and 3): " + ONCE]),
+        (
+            "LR = 0.1\nif 1 > 0:\n    LR = 0.2\nelse:\n    LR = 0.3\nprint(LR)",
+            [f"LR is assigned 3 times (lines 1, 3 and 5): {ONCE}"],
+        ),
+        (
+            "LR = 0.1\ndef f():\n    global LR\n    LR = 0.2\nprint(LR)",
+            ["LR is assigned twice (lines 1 and 3): " + ONCE],
+        ),
+        ("ODD = 3  # int [1, 6]\nODD = 4", ["ODD is assigned twice (lines 1 and 2): " + ONCE]),
+        ("LR, WD = 0.1, 0.2\nWD = 0.1\nprint(LR, WD)", [f"WD is assigned twice (lines 1 and 2): {ONCE}"]),
+        ("name = 'a'\nname = 'b'", []),
+        ("LR = 0.1  # fixed\nLR = 0.2", []),
+        ("LR = 0.1\nprint(LR)", []),
+        ("def f():\n    LR = 0.1\n    LR = 0.2", []),
+        ("x = (", []),
+        ("", []),
+    ],
+)
+def test_what_is_assigned_twice_is_named_with_its_lines(source: str, sentences: list[str]) -> None:
+    assert list(repetitions(source).values()) == sentences
+
+
+def test_what_a_compiled_program_defines_twice_is_named_too() -> None:
+    source = join_files(
+        {"kernel.cu": "#define BLOCK 16 // int [8, 64]\nint x;\n#define BLOCK 32 // int [8, 64]\n", "b.py": "X = 1"}
+    )
+    assert list(repetitions(source).values()) == [f"BLOCK is assigned twice (lines 1 and 3 of kernel.cu): {ONCE}"]
+
+
+@given(st.text(alphabet="LRx =0.12\n#:if()", max_size=80))
+def test_no_text_of_a_program_is_too_odd_to_be_looked_through(source: str) -> None:
+    assert all(ONCE in sentence for sentence in repetitions(source).values())
+    assert not repetitions(source).keys() & constants(source).keys()

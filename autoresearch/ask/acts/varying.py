@@ -25,7 +25,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import reseeded
-from autoresearch.text import did_you_mean, sign_of
+from autoresearch.text import did_you_mean
 from autoresearch.words import RunStatus
 
 # So many runs one experiment may have: more is the search's work.
@@ -91,7 +91,6 @@ class InteractionView(Answer, frozen=True, kw_only=True):
 class VaryAnswer(Answer, frozen=True, kw_only=True):
     """An experiment: its programs, what each value did, which settings depend on each other.
 
-    ``best`` is the run of the program with the best mean, empty while none has a value; with few seeds it may be luck.
     ``noise`` is the standard deviation over seeds, ``proposed`` the names of the runs that were put into the queue now,
     ``to_go`` how many are not done, ``elsewhere`` how many of these other nodes run now, ``left_out`` how many
     combinations the program itself forbids.
@@ -101,7 +100,6 @@ class VaryAnswer(Answer, frozen=True, kw_only=True):
     variants: list[VariantView]
     levels: list[LevelView] = []
     interactions: list[InteractionView] = []
-    best: str = ""
     noise: float = 0.0
     proposed: list[str] = []
     to_go: int = 0
@@ -155,7 +153,7 @@ def variants(task: Task, program: str, grid: Mapping[str, Sequence[object]], see
 def no_setting(name: str, space: Space, program: str) -> UsageError:
     """The error where the search turns no setting of a name in a program, which says why as far as it can be seen."""
     if sentence := repetitions(space.source).get(name):
-        return UsageError(sentence, hint=f"give what it is first another name than {name}")
+        return UsageError(sentence, hint=f"give its second value another name than {name}")
     near = did_you_mean(name, space.parameters)
     names = f"there are: {', '.join(list(space.parameters)[:20])}" if space.parameters else "it has none"
     return UsageError(f"the search turns no setting {name} of {program}", hint=near or names)
@@ -215,15 +213,10 @@ def outcome_of(
             )
         )
     spread = spread_of(log, task.digest, task.metric) or Spread(0.0, None)
-    sign = sign_of(task.metric.direction)
-    best = min(
-        (view for view in views if view.value is not None), key=lambda view: sign * (view.value or 0), default=None
-    )
     answer = VaryAnswer(
         variants=views,
         levels=levels_of(views, spread.wide),
         interactions=interactions_of(views, spread.wide),
-        best=best.run if best else "",
         noise=spread.deviation,
         to_go=sum(view.to_go for view in views),
         elsewhere=theirs,

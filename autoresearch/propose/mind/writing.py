@@ -327,6 +327,8 @@ You improve `{files}` so that {name} becomes {better}. Every run is published wi
 - Change `{files}` and nothing else. Fixed: {fixed}, `history.md` and all in `.autoresearch/`.
 - One change a run, so that the run says what helped.
 - A program is run once with a seed. `autoresearch run . --replicate 1` repeats it with the next seed.
+- A change that is a dead end in `history.md` is refused. Where yours differs, name one of its runs in the hypothesis
+  and say why; `--anyway` runs it too.
 - A program that differs in a seed alone is a repetition: it is never an improvement.
 - {rule}
 - The simpler of two programs with the same value is the better one.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
-from autoresearch.log.tables.differences import raised
+from autoresearch.log.tables.differences import FEW_CHANGES, raised
 from autoresearch.propose.program.ranges import Value
 from autoresearch.record.encoding import short_id
 from autoresearch.text import brief, counted, one_line
@@ -30,6 +30,8 @@ from autoresearch.text import brief, counted, one_line
 TRIES = 3
 # One-sided: so often at most a task has an entry that would have gained.
 _TAIL = 0.025
+# So many bounds of a setting in one direction are looked at.
+_REGIONS = 24
 # One value that exploded counts for no more than so many deviations.
 _CLIP = 6.0
 # A gain beyond so many standard errors is one.
@@ -163,11 +165,17 @@ def dead_ends(
         working: programs that have a value.
     """
     tries = sorted(tries, key=lambda each: each.id)
-    regions = sorted(set(_regions(tries)), key=lambda region: (region.setting, region.relation, str(region.bound)))
-    entered = {region: [each for each in tries if _enters(each, region)] for region in regions}
-    open_ones = [
-        region for region in regions if len(entered[region]) >= TRIES and not region.has(best.get(region.setting))
-    ]
+    changing: dict[str, list[Try]] = defaultdict(list)
+    for each in tries:
+        for setting in each.changed if len(each.changed) <= FEW_CHANGES else ():
+            changing[setting].append(each)
+    entered = {
+        region: group
+        for setting, changed in sorted(changing.items())
+        for region in _regions(setting, changed)
+        if len(group := [each for each in changed if region.is_entered(*each.changed[setting])]) >= TRIES
+    }
+    open_ones = [region for region in entered if not region.has(best.get(region.setting))]
     programs = sum(each.value is not None for each in tries) + 1
     ends: dict[tuple[str, str], list[tuple[Region, DeadEnd]]] = defaultdict(list)
     for region in open_ones:
@@ -182,15 +190,18 @@ def dead_ends(
     return widest + list(_by_lines([each for each in tries if each.id not in covered], working))
 
 
-def _regions(tries: Sequence[Try]) -> Iterator[Region]:
-    for each in tries:
-        for setting, (before, after) in each.changed.items():
-            is_number = not isinstance(before, str | bool) and not isinstance(after, str | bool)
-            yield Region(setting, (">=" if raised(before, after) > 0 else "<=") if is_number else "=", after)
-
-
-def _enters(each: Try, region: Region) -> bool:
-    return region.setting in each.changed and region.is_entered(*each.changed[region.setting])
+def _regions(setting: str, tries: Sequence[Try]) -> Iterator[Region]:
+    """The regions into which these tries went, of many only some, from one end of the setting to the other."""
+    bounds: dict[Literal[">=", "<=", "="], set[Value]] = defaultdict(set)
+    for before, after in (each.changed[setting] for each in tries):
+        is_number = not isinstance(before, str | bool) and not isinstance(after, str | bool)
+        bounds[(">=" if raised(before, after) > 0 else "<=") if is_number else "="].add(after)
+    for relation in sorted(bounds):
+        ordered = sorted(
+            bounds[relation], key=lambda value: (isinstance(value, str), value if relation != "=" else str(value))
+        )
+        for bound in ordered[:: 1 + len(ordered) // _REGIONS]:
+            yield Region(setting, relation, bound)
 
 
 def _failing(region: Region, entered: Sequence[Try], tries: Sequence[Try]) -> DeadEnd | None:

@@ -40,7 +40,7 @@ from autoresearch_cli.ideas import (
 )
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import WaitedAnswer, WaitedRun
-from autoresearch_cli.outcomes import ended_run, print_run, record_of, tell_run
+from autoresearch_cli.outcomes import ended_run, is_own, print_run, record_of, tell_run
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
@@ -76,11 +76,11 @@ def next_program(
     ] = "",
 ) -> Answered:
     """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
-    if not (folder or home.settings().work.task):  # the task that ships is no folder to work in
-        raise UsageError(
-            "name the task folder: autoresearch run checkout DIR", hint="autoresearch task get TASK DIR makes one"
-        )
-    answer, lines = bring(home.task_folder(folder), run)
+    place = home.task_folder(folder)
+    if not is_own(place):
+        name = shlex.quote(load_task(place).name)
+        raise UsageError(f"{place} is no folder to work in", hint=f"autoresearch task get {name} makes one")
+    answer, lines = bring(place, run)
     yield answer
     files = " and ".join(answer.edit)
     named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
@@ -112,7 +112,8 @@ def propose(
     anyway: Anyway = False,
 ) -> Answered:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
-    client, idea = home.client(), idea_of(program, task, parent, hypothesis)
+    idea = idea_of(program, task, parent, hypothesis)
+    client = home.client()
     if not anyway:
         refuse_dead_end(idea)
     answer = client.ask(Node.propose, request(idea, seeds=seeds))
@@ -120,7 +121,7 @@ def propose(
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")
     _print_queue(answer.queue)
-    say(f"→ autoresearch run wait {answer.proposed[0]}, autoresearch run cancel {answer.proposed[0]}")
+    say(f"→ autoresearch run wait {' '.join(answer.proposed)}, autoresearch run cancel {answer.proposed[0]}")
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What `run propose` and `status` call it: proposal-3.")]
@@ -247,8 +248,8 @@ def vary_settings(
         say(f"{counted(answer.to_go, 'run')} to go{others} → {again}")
         return
     say("all runs have ended")
-    if answer.best:
-        say(f"→ autoresearch run checkout {shlex.quote(folder or '.')} --run {answer.best}")
+    if is_own(idea.task.folder):
+        say(f"→ autoresearch run checkout {shlex.quote(folder or str(idea.task.folder))}")
 
 
 @app.command(

@@ -169,17 +169,17 @@ def effect_facts(effect: EffectView) -> Facts:
 
 def experiment_facts(experiment: VaryAnswer, again: Facts) -> Facts:
     """An experiment: its programs, what each value did, which settings depend on each other; ``again`` asks for it."""
-    following = [{"tool": "run", "arguments": again}]
+    following: list[Facts] = [{"tool": "run", "arguments": again}]
     if not experiment.to_go:
-        call = {"tool": "show_run", "arguments": {"run": experiment.best, "part": "source"}}
-        following = [call, {"tool": "run", "arguments": {"parent": experiment.best}, "add": ["edits", "hypothesis"]}]
-        following = following if experiment.best else []
+        following = [
+            {"tool": "best", "arguments": {}},
+            {"tool": "run", "arguments": {"parent": "@"}, "add": ["edits", "hypothesis"]},
+        ]
     return filled(
         next=following,
         variants=msgspec.to_builtins(experiment.variants),
         levels=msgspec.to_builtins(experiment.levels),
         interactions=msgspec.to_builtins(experiment.interactions),
-        best=experiment.best,
         noise=experiment.noise,
         proposed=experiment.proposed,
         to_go=experiment.to_go,

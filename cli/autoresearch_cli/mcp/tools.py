@@ -216,9 +216,10 @@ class Tools:
         `hypothesis` says why it should help; everybody reads it. `outcome` in the answer says keep or discard, and
         `next` what to call then. Without edits the parent itself is measured again: `parent` "@" with `replicate` 1,
         the number of the first seed, which was not run yet. Before the first run that is the baseline.
-        `vary` names settings with several values each: every combination is run with `seeds` seeds. Ask again with the
-        same where `to_go` is left. A run that takes longer than `wait_seconds` goes on: `result` waits for its name, or
-        for several names. `wait_seconds` 0 only hands it over. `anyway` runs what goes into a dead end again.
+        `vary` names settings with several values each: every combination is run with `seeds` seeds, and each value is
+        compared with the first, which may be the parent's own. Ask again with the same where `to_go` is left.
+        A run that takes longer than `wait_seconds` goes on: `result` waits for its name, or for several names.
+        `wait_seconds` 0 only hands it over. `anyway` runs what goes into a dead end again.
         """
         client, folder = self._client(), self._folder()
         task = self._task()

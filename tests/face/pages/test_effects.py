@@ -13,7 +13,10 @@ from autoresearch.face.pages.effects import ranking
 from autoresearch.record.encoding import short_id
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import empty_world, every_state
+from tests.face.pages.hostile import EVIL, MARKUP
 from tests.face.pages.reading import whole_page
+from tests.log.standing.village import ANN, BEN
+from tests.nasty import harms
 
 
 def effect(name, median=None, low=None, high=None):
@@ -169,3 +172,31 @@ async def test_conditions_on_settings_and_the_value_choose_the_runs_of_the_table
             async with session.get(f"{site}/", params={"where": "LR<0.02"}) as response:
                 progress = whole_page(await response.text())
             assert "1 run found" in progress.text
+
+
+async def test_dead_ends_stand_on_the_page_whatever_strangers_wrote_into_them(tmp_path):
+    with empty_world(tmp_path) as world:
+        first = world.publish(1.5, "first", genome={"LR": 0.1, MARKUP[:40]: 1}, by=ANN)
+        for number in range(3):
+            genome = {"LR": 0.1, MARKUP[:40]: 9 + number}
+            world.publish(
+                None,
+                f"run {number}",
+                parent=first,
+                status="crashed",
+                reason=f"{EVIL} at {number}",
+                genome=genome,
+                by=BEN,
+            )
+        runs = [short_id(run.id) for title, run in world.runs.items() if title != "first"]
+        async with (
+            site_of(world.node, tmp_path) as site,
+            aiohttp.ClientSession() as session,
+            session.get(f"{site}/effects") as response,
+        ):
+            text = await response.text()
+    page = whole_page(text)
+    assert "Dead ends" in page.text
+    assert "at least 9: 3 tries, all failed" in page.text
+    assert all(f"/run/{run}" in text for run in runs)
+    assert not harms(page.text)
