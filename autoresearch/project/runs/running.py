@@ -103,7 +103,7 @@ class RunInProgress:
             seed=order.seed,
             asked_episodes=order.episodes,
             metrics=done.metrics,
-            totals=kept.totals_before(project, parent, policy).plus(order.mode, done.metrics),
+            totals=kept.totals_after(project, parent, policy, self.folder, order.mode, done.metrics),
             curve=done.curve,
             components={
                 each.key: {"class": each.class_name, "sha256": model.code_digest(each, project), **each.pins}
@@ -128,10 +128,12 @@ def begun(
 
     Raises:
         NotFound: no such run to go on from.
-        Refused: another command runs this project.
+        Refused: another command runs this project, or what that run had learned was changed.
     """
     with kept.new_run_folder(project) as folder:
         parent, seed, pythons = choices.before(project), choices.seed, choices.pythons
+        if parent is not None:
+            kept.check_state(parent)
         if seed is None:
             seed = zlib.crc32(parent.id.encode()) if mode == "train" and parent else 0
         order = RunOrder(
