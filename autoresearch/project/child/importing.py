@@ -32,14 +32,14 @@ _roots: dict[Path, _Root] = {}
 
 def module_of(component: Component) -> ModuleType:
     """The module of a component's file; a file that holds several components is loaded once. Raises what it raises."""
-    root, file = Path(component.root).resolve(), Path(component.file).resolve()
+    root = Path(component.root).resolve()
     if root not in _roots:
         _install()
         label = re.sub(r"\W", "_", component.key)
         taken = {each.__name__ for each in _roots.values()}
         name = next(each for each in _names(label) if each not in taken)
         _roots[root] = sys.modules[name] = _Root(name, root)
-    package, inner = _roots[root], dotted(root, file)
+    package, inner = _roots[root], dotted(Path(component.root), Path(component.file))
     if not inner:
         package.run()
         return package

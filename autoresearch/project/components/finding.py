@@ -290,6 +290,8 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Co
         file = next(filter(Path.is_file, files), files[0]) if files else _lone_file(path, kind)
     if not file.is_file():
         raise NotFound(f"there is no file {file}", hint="give the Python file of the component")
+    if "." in file.stem:
+        raise UsageError(f"{file.name} can't be imported: it has a dot in its name", hint="rename the file")
     if not short:
         short = _lone_class(file, kind)
     root = path if path.is_dir() else file.parent
