@@ -304,16 +304,38 @@ def _learns(ini: Ini) -> bool:
     return words[item.text.lower()]
 
 
+def set_default(ini: Ini, kind: str, name: str) -> None:
+    """Make a component the default of its type."""
+    section = ini.section(kind)
+    if section is None:
+        first = next((each for each in ini.sections if each.title.lower().startswith(f"{kind}.")), None)
+        ini.insert_section(section_title(kind), before=first.title if first else "")
+    ini.set(section.title if section else section_title(kind), "default", name)
+
+
 def with_parameters(project: Project, assignments: Sequence[str] = (), *, file: Path | None = None) -> Project:
     """The project with the parameters of ``parameters.yaml`` and of ``--set component.key=value``.
 
+    ``policy=dqn`` takes another component than the default of its type.
     ``file`` takes the place of the ``parameters.yaml`` beside ``agent.ini``.
 
     Raises:
+        NotFound: the project has no such component.
         UsageError: the file or an assignment is wrong, or names no component of the project.
     """
+    chosen = [
+        text
+        for text in assignments
+        if text.partition("=")[0].strip().lower() in project.components and text.partition("=")[2].strip()
+    ]
+    for kind, _, name in (text.partition("=") for text in chosen):
+        component = project.component(kind.strip().lower(), name.strip())
+        project = msgspec.structs.replace(project, defaults={**project.defaults, component.type: component.name})
     changed = {component.key: dict(component.settings) for component in project.all()}
-    for name, key, setting in [*_of_file(file or project.folder / PARAMETERS), *map(_assignment, assignments)]:
+    for name, key, setting in [
+        *_of_file(file or project.folder / PARAMETERS),
+        *(_assignment(text) for text in assignments if text not in chosen),
+    ]:
         changed[_named(project, name, setting.origin)][key] = setting
     components = {
         kind: {name: msgspec.structs.replace(each, settings=changed[each.key]) for name, each in members.items()}

@@ -135,6 +135,18 @@ def needed_packages(gym_id: str) -> list[str]:
     return [f"{each.name}{each.specifier}" for each in requirements if _is_of(each, extra)]
 
 
+def unchecked_id(offer: ComponentOffer) -> str:
+    """Why nobody looked whether Gymnasium has the environment of an offer; empty where it has, or is not asked."""
+    source = offer.pins.get("source", "")
+    gym_id = source.removeprefix(GYM)
+    if source == gym_id:
+        return ""
+    if find_spec("gymnasium") is None:
+        return f"{gym_id} is not checked: Gymnasium is not here"
+    module, colon, _ = full_id(gym_id).partition(":")
+    return f"{gym_id} is not checked: {module}, which has it, is not imported here" if colon else ""
+
+
 def gym_packages(component: Component) -> list[str]:
     """The packages that an installed environment of Gymnasium needs besides it; none of another component."""
     source = component.pins.get("source", "")

@@ -17,10 +17,10 @@ import filelock
 import msgspec
 import yaml
 
-from autoresearch.beneath import is_file_beneath, read_beneath, remove_beneath, resolve_beneath
+from autoresearch.beneath import is_file_beneath, remove_beneath, resolve_beneath
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.project.child.messages import Mode
-from autoresearch.project.model import AGENT, HIDDEN, INI, MOST_BYTES, PARAMETERS, Project
+from autoresearch.project.model import AGENT, HIDDEN, INI, PARAMETERS, Project, load_ini, project_of, set_default
 from autoresearch.text import one_line
 
 RUN_DATA = "run_data.yaml"
@@ -205,7 +205,7 @@ def check_state(run: LocalRun) -> None:
         if name not in present or digest_of(present[name]) != written.get(name):
             raise Refused(
                 f"{run.folder / name} is not what run {run.id} had learned: the file was changed after it",
-                hint="autoresearch train --from another run, or agent reset to begin anew",
+                hint="autoresearch agent reset begins anew; --from RUN takes what another run had learned",
             )
 
 
@@ -262,7 +262,11 @@ def new_run_folder(project: Project) -> Iterator[Path]:
 
 def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> LocalRun:
     """Complete the folder of a run and make it the project's newest. Either the whole run is kept or nothing."""
-    (folder / INI).write_bytes(read_beneath(project.ini.parent, project.ini.name, MOST_BYTES))
+    ini = load_ini(project.ini)
+    for kind, name in project.defaults.items():
+        if name != project_of(ini, project.ini).defaults.get(kind):  # it was chosen for this run
+            set_default(ini, kind, name)
+    (folder / INI).write_text(ini.text, "utf-8")
     (folder / PARAMETERS).write_text(parameters, "utf-8")
     files = {str(path.relative_to(folder)): digest_of(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     text = yaml.safe_dump(_plain(msgspec.structs.replace(data, files=files)), sort_keys=False).encode()
