@@ -19,8 +19,8 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from autoresearch.project.model import Component
-from autoresearch.project.modules import INIT, dotted, own_folder
+from autoresearch.project.model import INIT_FILE, Component
+from autoresearch.project.modules import dotted, own_folder
 from autoresearch.task.source import parse_python
 
 PACKAGE = "acr_components"
@@ -75,7 +75,7 @@ class _Root(ModuleType):
 
     def run(self) -> None:
         """Run its ``__init__.py``, once."""
-        path = Path(self.__path__[0], INIT)
+        path = Path(self.__path__[0], INIT_FILE)
         if not self._has_run and path.is_file():
             self._has_run = True
             self.__file__ = str(path)
@@ -122,7 +122,7 @@ class _Importer:
         """The full name of what an absolute import in a file means; None where it is not the component's own."""
         first, _, rest = name.partition(".")
         if (key := (file, first)) not in self._names:
-            place = Path(str(file)) if file else self._root / INIT
+            place = Path(str(file)) if file else self._root / INIT_FILE
             folder = own_folder(self._root, place, first, self._further())
             inside = ".".join((self._package, *folder.relative_to(self._root).parts, first)) if folder else None
             if inside is None and first not in sys.modules:

@@ -27,7 +27,8 @@ from autoresearch.paths import typed_path
 from autoresearch.project.components.installing import isolated_packages, required_by
 from autoresearch.project.exchange import publishing
 from autoresearch.project.exchange.flat_files import published_ancestors, record_of
-from autoresearch.project.model import Project, code_digest
+from autoresearch.project.model import Project
+from autoresearch.project.modules import code_digest
 from autoresearch.project.runs.kept import (
     DATA,
     LocalRun,

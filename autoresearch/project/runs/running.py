@@ -32,6 +32,7 @@ from autoresearch.project.child.messages import (
     ServiceStarted,
 )
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
+from autoresearch.project.modules import code_digest
 from autoresearch.project.runs import kept
 from autoresearch.project.runs.process import Box, RunStopped, box_here, run_boxed, run_order
 from autoresearch.run.sandbox.job import Level
@@ -106,8 +107,7 @@ class RunInProgress:
             totals=kept.totals_after(project, parent, policy, self.folder, order.mode, done.metrics),
             curve=done.curve,
             components={
-                each.key: {"class": each.class_name, "sha256": model.code_digest(each, project), **each.pins}
-                for each in used
+                each.key: {"class": each.class_name, "sha256": code_digest(each, project), **each.pins} for each in used
             },
             files={},
             environment=_environment(self.python),
