@@ -259,13 +259,14 @@ class ResearchAgent:
         folder_state.remember_edit(folder, changed, hypothesis.reason)
         return changed
 
-    def run_experiment(self) -> RunResult:
+    def run_experiment(self, replicate: int = 0) -> RunResult:
         """Hand the program in the task's folder to the daemon and wait until it ran, however it ends.
 
-        The daemon signs and announces the run as soon as it ended.
+        The daemon signs and announces the run as soon as it ended. ``replicate`` 1 and on are other seeds.
 
         Raises:
             UsageError: nothing was changed yet.
+            Refused: a run of the program with this seed has ended; the sentence names it.
         """
         task = self._task
         edit, hypothesis = folder_state.remembered_edit(task.folder)
@@ -278,6 +279,8 @@ class ResearchAgent:
                 program=task.program.decode(),
                 parent=folder_state.started_from(task.folder),
                 hypothesis=hypothesis,
+                replicate=replicate,
+                once=True,
             )
         )
         run = event.data.get("id")

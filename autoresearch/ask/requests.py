@@ -445,7 +445,8 @@ class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     ``program`` is its text. ``parent`` names the run whose program was edited: an id, the beginning of one, ``@``,
     ``@baseline``. Left out, it is the known run whose program differs in the fewest lines. ``shared``: a seed that
-    another node runs, or has run, when its turn comes is left to that.
+    another node runs, or has run, when its turn comes is left to that. ``once``: refused where a run of the program
+    with the same seed has ended.
     """
 
     task: FolderPath = ""
@@ -455,6 +456,7 @@ class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     replicate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     seeds: Annotated[int, Meta(ge=1, le=100)] = 1
     shared: bool = False
+    once: bool = False
 
 
 class DropRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

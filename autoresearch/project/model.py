@@ -8,7 +8,6 @@ by name.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -20,12 +19,13 @@ import yaml
 from autoresearch.beneath import path_to_write, read_beneath, text_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project.ini import Ini, IniItem, IniSection, ParameterValue, value_of
-from autoresearch.project.modules import INIT as PACKAGE_INIT
 from autoresearch.task.folder_state import replace_file, unwritable
 from autoresearch.text import did_you_mean, one_line
 
 INI = "agent.ini"
 PARAMETERS = "parameters.yaml"
+# Makes a folder a package.
+INIT_FILE = "__init__.py"
 HIDDEN = ".autoresearch"
 AGENT = "agent"
 # Keys of a section that are no arguments of the component: where its code is, and what was installed.
@@ -145,11 +145,6 @@ def read_code(file: Path, folder: Path) -> bytes:
     return read_beneath(root, path.relative_to(root), MOST_BYTES)
 
 
-def code_digest(component: Component, project: Project) -> str:
-    """SHA-256 of a component's file, in hex. Raises OSError."""
-    return hashlib.sha256(read_code(Path(component.file), project.folder)).hexdigest()
-
-
 def load_project(path: Path) -> Project:
     """Read a project from its ``agent.ini``, or from the folder that has one. No component is loaded.
 
@@ -251,7 +246,7 @@ def _file(ini: Ini, items: dict[str, IniItem], folder: Path, module: str) -> Pat
     if not module:
         raise ini.error(items["class_name"].line, "the class has no file", hint="class_name = file:Class")
     file = place / f"{module.replace('.', '/')}.py"
-    package = place / module.replace(".", "/") / PACKAGE_INIT
+    package = place / module.replace(".", "/") / INIT_FILE
     return package if package.exists() and not file.exists() else file
 
 
@@ -268,7 +263,7 @@ def _root(items: dict[str, IniItem], folder: Path, file: Path) -> Path:
     if file.is_relative_to(folder) and "." not in str(file.parent.relative_to(folder))[1:]:
         return folder
     root = place if file.is_relative_to(place) and place != folder else file.parent
-    while root not in (root.parent, folder) and (root / PACKAGE_INIT).is_file():
+    while root not in (root.parent, folder) and (root / INIT_FILE).is_file():
         root = root.parent
     return root
 
@@ -304,16 +299,38 @@ def _learns(ini: Ini) -> bool:
     return words[item.text.lower()]
 
 
+def set_default(ini: Ini, kind: str, name: str) -> None:
+    """Make a component the default of its type."""
+    section = ini.section(kind)
+    if section is None:
+        first = next((each for each in ini.sections if each.title.lower().startswith(f"{kind}.")), None)
+        ini.insert_section(section_title(kind), before=first.title if first else "")
+    ini.set(section.title if section else section_title(kind), "default", name)
+
+
 def with_parameters(project: Project, assignments: Sequence[str] = (), *, file: Path | None = None) -> Project:
     """The project with the parameters of ``parameters.yaml`` and of ``--set component.key=value``.
 
+    ``policy=dqn`` takes another component than the default of its type.
     ``file`` takes the place of the ``parameters.yaml`` beside ``agent.ini``.
 
     Raises:
+        NotFound: the project has no such component.
         UsageError: the file or an assignment is wrong, or names no component of the project.
     """
+    chosen = [
+        text
+        for text in assignments
+        if text.partition("=")[0].strip().lower() in project.components and text.partition("=")[2].strip()
+    ]
+    for kind, _, name in (text.partition("=") for text in chosen):
+        component = project.component(kind.strip().lower(), name.strip())
+        project = msgspec.structs.replace(project, defaults={**project.defaults, component.type: component.name})
     changed = {component.key: dict(component.settings) for component in project.all()}
-    for name, key, setting in [*_of_file(file or project.folder / PARAMETERS), *map(_assignment, assignments)]:
+    for name, key, setting in [
+        *_of_file(file or project.folder / PARAMETERS),
+        *(_assignment(text) for text in assignments if text not in chosen),
+    ]:
         changed[_named(project, name, setting.origin)][key] = setting
     components = {
         kind: {name: msgspec.structs.replace(each, settings=changed[each.key]) for name, each in members.items()}

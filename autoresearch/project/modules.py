@@ -2,23 +2,29 @@
 
 The root is a folder that holds all of a component's files. ``import utils`` in one of them means the file beside its
 package, as Python has it for a program, else the one in the root, else the one beside it. Nothing is imported here.
+Also all the files of a component, and their digest.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-INIT = "__init__.py"
+from autoresearch.beneath import LeadsOut
+from autoresearch.errors import UsageError
+from autoresearch.project.model import INIT_FILE, Component, Project, read_code
+from autoresearch.task.source import EMPTY, parse_python, python_tree
+from autoresearch.text import one_line
 
 
 def dotted(root: Path, path: Path) -> str:
     """A module's name below the root: ``inner.deep`` of ``inner/deep.py``, empty of the root's ``__init__.py``."""
     parts = path.relative_to(root).with_suffix("").parts
-    return ".".join(parts[:-1] if path.name == INIT else parts)
+    return ".".join(parts[:-1] if path.name == INIT_FILE else parts)
 
 
 def own_folder(root: Path, file: Path, name: str, further: Sequence[Path] = ()) -> Path | None:
@@ -30,7 +36,7 @@ def own_folder(root: Path, file: Path, name: str, further: Sequence[Path] = ()) 
     if first in sys.stdlib_module_names:
         return None
     above = file.parent
-    while above != root and (above / INIT).is_file():
+    while above != root and (above / INIT_FILE).is_file():
         above = above.parent
     for folder in dict.fromkeys((above, root, file.parent, *further)):
         if folder / f"{first}.py" != file and (folder / first).parent == folder and _has(folder / first):
@@ -57,7 +63,7 @@ def imported_files(root: Path, file: Path, tree: ast.Module) -> dict[Path, bool]
             folder = own_folder(root, file, name)
         if folder is not None:
             for path in _files_of(root, folder, name.split(".") if name else []):
-                files[path] = files.get(path, True) and path.parent == folder and path.name != INIT
+                files[path] = files.get(path, True) and path.parent == folder and path.name != INIT_FILE
     return files
 
 
@@ -78,19 +84,70 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def packages_above(root: Path, folder: Path) -> Iterator[Path]:
     """The files of the packages that a folder below the root is in, and its own."""
     while folder != root:
-        yield from _existing(folder / INIT)
+        yield from _existing(folder / INIT_FILE)
         folder = folder.parent
 
 
 def _files_of(root: Path, folder: Path, parts: Sequence[str]) -> Iterator[Path]:
     yield from packages_above(root, folder)
-    yield from _existing(folder / INIT) if folder == root and not parts else ()
+    yield from _existing(folder / INIT_FILE) if folder == root and not parts else ()
     for part in parts:
         yield from _existing(folder / f"{part}.py")
-        yield from _existing(folder / part / INIT)
+        yield from _existing(folder / part / INIT_FILE)
         folder /= part
 
 
 def _existing(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
+
+
+def files_of(component: Component, project: Path) -> dict[Path, bool]:
+    """A component's file, then its own modules that it imports; with whether each is imported by its plain name.
+
+    Raises:
+        UsageError: a file is missing or no Python.
+    """
+    return _files(component, lambda path: _tree(component, path, project))
+
+
+def code_digest(component: Component, project: Project) -> str:
+    """SHA-256 of a component's code, in hex: of its lone file, else of the names and digests of all. Raises OSError."""
+    contents: dict[Path, bytes] = {}
+
+    def tree(path: Path) -> ast.Module:
+        contents[path] = read_code(path, project.folder)
+        return python_tree(contents[path]) or EMPTY
+
+    names = {path: path.relative_to(component.root).as_posix() for path in _files(component, tree)}
+    digests = {names[path]: hashlib.sha256(contents[path]).hexdigest() for path in names}
+    if len(digests) == 1:
+        return next(iter(digests.values()))
+    lines = (f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _files(component: Component, tree: Callable[[Path], ast.Module]) -> dict[Path, bool]:
+    root, first = Path(component.root), Path(component.file)
+    files = {first: first.name != INIT_FILE, **dict.fromkeys(packages_above(root, first.parent), False)}
+    pending = list(files)
+    while pending:
+        path = pending.pop(0)
+        for imported, is_plain in imported_files(root, path, tree(path)).items():
+            if imported not in files:
+                pending.append(imported)
+            files[imported] = files.get(imported, True) and is_plain
+    return files
+
+
+def _tree(component: Component, path: Path, project: Path) -> ast.Module:
+    try:
+        return parse_python(read_code(path, project))
+    except OSError as error:
+        hint = f"autoresearch install {component.type} {component.name}"
+        if isinstance(error, LeadsOut):
+            hint = "copy the file there"
+        raise UsageError(f"{component.key}: {path} can't be read: {error.strerror}", hint=hint) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", 0) or 0
+        raise UsageError(f"{path}, line {line}: {one_line(str(error), 80)}") from None

@@ -78,6 +78,9 @@ def test_each_step_builds_on_the_one_before(daemon: Daemon, toy: Path) -> None:
     assert another.modify_train_script({"learning_rate": 0.99}) == (toy / "train.py").read_text()
     assert result.gain_reported == pytest.approx((0.9 - 1.1) ** 2 - (0.99 - 1.1) ** 2)
     assert result.is_better
+    with pytest.raises(Refused, match=f"was run with this seed before: {result.run[7:15]}"):
+        agent.run_experiment()
+    assert len(daemon.get("/v1/runs").json()["runs"]) == 2
     for _ in range(2):
         assert agent.publish_results(result, hypothesis) == result
     [note] = daemon.get("/v1/notes").json()["notes"]

@@ -28,6 +28,7 @@ from tests.daemon.daemons import Daemon
 from tests.daemon.toy import write_toy_task
 from tests.face.pages.reading import whole_page
 from tests.project.making import learner
+from tests.project.test_totals import LEARNS
 
 
 @pytest.fixture
@@ -136,6 +137,20 @@ def test_a_frozen_agent_brings_the_curve_of_its_training(cli: Cli, place: Path) 
     assert frozen
     assert (frozen.run.mode, frozen.run.budget, len(frozen.run.curve)) == ("bench", 100, 64)
     assert frozen.run.curve == pytest.approx(trained.curve, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_what_was_learned_in_benchmark_runs_is_training(cli: Cli, place: Path) -> None:
+    (place / "agent.py").write_text(LEARNS)
+    ini = place / "agent.ini"
+    ini.write_text(ini.read_text().replace("SimpleAgent", "Learns\nlearns_on_run = yes"))
+    assert "the run counts as training" in cli("run", "-n", "30").stderr
+    ok(cli, "run", "-n", "1")
+    made = published(cli).run
+    assert made
+    assert (made.run.title, made.run.budget) == ("q_table + sarsa, 31 training episodes", 31)
+    assert made.run.metrics["benchmark_episodes"] == 0
+    assert json.loads(ok(cli, "top", "--task", "corridor", "--budget", "0", "--json"))["programs"] == []
 
 
 def test_a_run_whose_code_was_changed_is_not_published(cli: Cli, place: Path) -> None:

@@ -215,6 +215,24 @@ def test_a_sweep_keeps_the_best(cli: Cli) -> None:
     assert listed(cli).head == first.id
 
 
+@pytest.mark.slow
+def test_a_sweep_tries_components(cli: Cli) -> None:
+    ok(cli, "init")
+    ok(cli, "install policy q_table --no-default")
+    ok(cli, "install trainer sarsa")
+    swept = cli("train", "150", "--sweep", "policy=random,q_table", "--sweep", "trainer.epsilon=0.1", "--json")
+    assert swept.exit_code == 0, swept.output
+    (row,) = msgspec.json.decode(swept.stdout.splitlines()[-1], type=SweepAnswer).rows
+    assert (row.parameters["policy"], row.mean_reward) == ("q_table", -9)
+    assert "'RandomPolicy' object has no attribute" in swept.stderr, "it can't be trained, and is passed over"
+    made = json.loads(ok(cli, "publish --json"))["run"]["run"]
+    assert made["title"] == "q_table + sarsa, 150 training episodes"
+    assert [each.is_default for each in listed(cli).components if each.name == "random"] == [True]
+    assert answer(cli, "run -n 1 --set policy=q_table").run.metrics["mean_reward"] == -9
+    for wrong, status in (("policy=absent", 4), ("robot=x", 2), ("=x", 2), ("policy=", 2)):
+        assert cli("run", "--set", wrong).exit_code == status, wrong
+
+
 @pytest.mark.parametrize(
     "names",
     [
@@ -268,7 +286,7 @@ def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None
         ("use policy dqn", 4, "autoresearch install policy dqn"),
         ("uninstall policy dqn", 4, "has no policy dqn"),
         ("run --from abc", 4, "has no run abc"),
-        ("run --set policy=3", 2, "sets nothing"),
+        ("run --set policy=3", 4, "this project has no policy 3"),
         ("train --sweep trainer.x", 2, "names no values"),
         ("install environment gym:NoSuchGame-v1", 4, "Gymnasium has no environment"),
     ):

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from autoresearch.face.exports.tables import COLUMNS, ExportedRun
 from autoresearch.paths import Paths
+from autoresearch.record.kinds import RunOutcome
 from tests.cli.conftest import Cli
 from tests.cli.filling import NASTY, TRAIN, Filled
 
@@ -195,6 +197,14 @@ def test_export_has_the_columns_of_results_tsv_first_and_says_what_was_kept(cli:
     assert rows[2][1:3] == ["0.000000", "0.0"]
     assert rows[0][:5] == [filled.ids[0][7:15], "1.500000", "3.0", "keep", "the baseline"]
     assert len({len(line.split("\t")) for line in lines}) == 1
+
+
+def test_the_memory_that_a_program_states_comes_before_that_of_its_process() -> None:
+    column = next(column for column in COLUMNS if column.name == "memory_gb")
+    for metrics, gib in (({}, "0.1"), ({"peak_vram_mb": 45060.2}, "44.0"), ({"peak_memory_gb": 3.25}, "3.2")):
+        outcome = RunOutcome(status="ok", value=1.0, metrics=metrics, peak_memory_bytes=100 << 20)
+        row = ExportedRun(None, outcome, {}, "keep", "")  # type: ignore[arg-type]  # of a run only its outcome counts
+        assert column.value(row) == gib
 
 
 def test_export_as_csv_holds_the_same(cli: Cli, filled: Filled) -> None:

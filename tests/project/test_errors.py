@@ -117,8 +117,8 @@ def test_a_damaged_state_is_refused_with_a_remedy(tmp_path: Path) -> None:
     for name in ("policy.q_table.json", "policy.q_table.safetensors"):
         content = (run.folder / "data" / name).read_bytes()
         (run.folder / "data" / name).write_bytes(b"{")
-        with pytest.raises(AutoresearchError, match="is damaged") as raised:
+        with pytest.raises(AutoresearchError, match="is not what run") as raised:
             bench(tmp_path, 1)
-        assert raised.value.hint == "autoresearch agent reset"
+        assert raised.value.hint.startswith("autoresearch agent reset")
         (run.folder / "data" / name).write_bytes(content)
     assert bench(tmp_path, 1).data.parent == run.id

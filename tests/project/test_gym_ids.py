@@ -8,7 +8,7 @@ import pytest
 
 from autoresearch.errors import NotFound
 from autoresearch.project.components import finding
-from autoresearch.project.components.finding import find_offer, needed_packages
+from autoresearch.project.components.finding import find_offer, gym_offer, needed_packages, unchecked_id
 from autoresearch.run.package_locks import has_packages
 
 
@@ -55,6 +55,15 @@ def test_an_environment_asks_for_the_packages_of_its_group_where_they_are_not_he
     elif not has_packages([package]):
         assert package in names
     assert not any(has_packages([line]) for line in offer.requirements)
+
+
+def test_an_id_that_nobody_could_check_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gymnasium")
+    reasons = [unchecked_id(gym_offer(each)) for each in ("CartPole-v1", "here:Own-v0", "ALE/Pong-v5")]
+    assert reasons[0] == "" == unchecked_id(find_offer("policy", "random", tmp_path))
+    assert reasons[1] == "here:Own-v0 is not checked: here, which has it, is not imported here"
+    monkeypatch.setattr(finding, "find_spec", lambda _name: None)
+    assert unchecked_id(gym_offer("Lunar-v3")) == "Lunar-v3 is not checked: Gymnasium is not here"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.errors import UsageError
+from autoresearch.errors import Refused, UsageError
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install
 from autoresearch.project.exchange.fetching import write_project
@@ -22,6 +22,7 @@ from autoresearch.project.exchange.publishing import (
 )
 from autoresearch.project.ini import value_of
 from autoresearch.project.model import Project, load_project, with_parameters
+from autoresearch.project.runs.records import prepare_run
 from autoresearch.run.bench import fault_of_program
 from autoresearch.task.folder_state import write_files
 from autoresearch.task.loading import load_task
@@ -161,7 +162,8 @@ def test_helpers_of_one_name_and_packages_are_published_as_they_are(layout: str,
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     (folder / "agent.ini").write_text(ini)
-    assert bench(folder, 2).data.metrics["mean_reward"] == -3
+    run = bench(folder, 2)
+    assert run.data.metrics["mean_reward"] == -3
     project = load_project(folder)
     assert sorted(split_program(flat_program(project))) == sorted([*of_program, "agent.ini"])
     assert sorted(environment_files(project)) == sorted([*of_task, "environment.ini"])
@@ -172,6 +174,11 @@ def test_helpers_of_one_name_and_packages_are_published_as_they_are(layout: str,
     theirs = fetched(project, tmp_path / "theirs")
     assert bench(theirs.folder, 2).data.metrics["mean_reward"] == -3
     assert (flat_program(theirs), environment_files(theirs)) == (flat_program(project), environment_files(project))
+    prepare_run(project, run)
+    helper = next(name for name, text in files.items() if text == UTILS["of_pol"])
+    (folder / helper).write_text("BEST = 99\n")
+    with pytest.raises(Refused, match=r"the code of policy.pol was changed after run"):
+        prepare_run(project, run)
 
 
 def test_an_environment_brings_the_files_that_it_reads(tmp_path: Path) -> None:

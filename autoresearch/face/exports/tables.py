@@ -39,11 +39,23 @@ def _six_decimals(value: float) -> str:
     return f"{value:.6f}" if not value or 1e-3 <= abs(value) < 1e7 else f"{value:.7g}"
 
 
+# What programs call the memory of their card, with how many of its units are a GiB.
+_STATED_MEMORY = {"peak_vram_mb": 1024.0, "peak_memory_mb": 1024.0, "peak_vram_gb": 1.0, "peak_memory_gb": 1.0}
+
+
+def _memory_gib(run: Run) -> float:
+    """The peak memory that the program states, of its card if it has one; else what the process had."""
+    if run.value is None:
+        return 0.0
+    stated = (run.metrics[name] / units for name, units in _STATED_MEMORY.items() if name in run.metrics)
+    return next(stated, run.peak_memory_bytes / _GIB)
+
+
 # The columns of karpathy/autoresearch; a crash has zeros there.
 COLUMNS: Columns[ExportedRun] = (
     Column("commit", lambda row: short_id(row.record.id)),
     Column("val_bpb", lambda row: _six_decimals(row.run.value or 0.0)),
-    Column("memory_gb", lambda row: f"{0.0 if row.run.value is None else row.run.peak_memory_bytes / _GIB:.1f}"),
+    Column("memory_gb", lambda row: f"{_memory_gib(row.run):.1f}"),
     Column("status", lambda row: row.verdict),
     Column("description", lambda row: row.run.title),
 )

@@ -14,19 +14,27 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.errors import AutoresearchError
 from autoresearch.link import Link, keep_link
 from autoresearch.project import acr
 from autoresearch.project.child import messages
 from autoresearch.project.child.members import Members, failed, use
-from autoresearch.project.child.recording import FIGURE_SECONDS, Recorder, Stopped, Tally, compared_rewards, figures_of
+from autoresearch.project.child.recording import (
+    FIGURE_SECONDS,
+    OFFLINE_UPDATES,
+    Recorder,
+    Stopped,
+    Tally,
+    compared_rewards,
+    figures_of,
+)
 from autoresearch.project.components.finding import missing_methods
 from autoresearch.project.interfaces import Agent
 from autoresearch.project.learned import load_state, packed_text, save_state
@@ -49,6 +57,8 @@ class ProjectSession:
         self._began = self._reported_at = time.monotonic()
         self._tally = Tally(self._look)
         self._learned = Path(order.learned) if order.learned else None
+        self._states: dict[str, str] = {}  # what each policy, and the agent, knew at first
+        self._updates = 0
         self.members = Members(order.project, seed=order.seed, made=self._made, isolated=order.isolated)
         use(self.members)
         random.seed(order.seed)
@@ -62,7 +72,6 @@ class ProjectSession:
         """
         order, stopped = self._order, False
         agent = self._agent()
-        before = "" if order.mode == "train" else self._state_of_policy()
         self.members.default("environment")
         if order.mode == "train" and "trainer" in order.project.components:
             self.members.default("trainer")
@@ -75,21 +84,27 @@ class ProjectSession:
         except Stopped:
             stopped = True
         seconds = time.monotonic() - self._began
-        changed = order.mode == "bench" and before != self._state_of_policy()
+        changed = self._changed()
+        default = f"policy.{order.project.defaults.get('policy', '')}"
         _check_finite(self._tally.rewards)
         metrics = self._tally.metrics()
+        if self._updates and changed:
+            metrics[OFFLINE_UPDATES] = self._updates
         if order.mode == "bench" and not stopped and "environment" in order.project.components:
             inner = self.members.default("environment").inner
             metrics |= guarded("environment", partial(compared_rewards, inner, order.seed))
         if order.mode == "train" or order.project.learns_on_run:
-            keep_learned(self.members, Path(order.out))
+            # What a benchmark run did not change is no state of its own: nothing was learned.
+            keep_learned(
+                self.members, Path(order.out), without=() if order.mode == "train" else self._states.keys() - changed
+            )
         return messages.OrderDone(
             metrics,
             self._tally.curve(),
             seconds,
             sorted(".".join(key) if key[0] != AGENT else AGENT for key in self.members.built),
             stopped,
-            changed,
+            order.mode == "bench" and default in changed,
         )
 
     def _agent(self) -> Any:  # noqa: ANN401
@@ -108,6 +123,7 @@ class ProjectSession:
             guarded(AGENT, train)
             if len(tally.rewards) == before:
                 without += tally.steps == steps  # it may learn from a dataset alone: then its calls are counted
+                self._updates = without
                 steps = tally.steps
                 tally.look()
                 if without >= self._order.episodes:
@@ -138,6 +154,9 @@ class ProjectSession:
     def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
         """Have a component that was just built go on from what it learned; count what happens in an environment."""
         go_on(self._learned, kind, name, component)
+        if kind in ("policy", AGENT):
+            key = kind if kind == AGENT else f"{kind}.{name}"
+            self._states[key] = _digest_of(key, component)
         return Recorder(component, self._tally, self._seeds()) if kind == "environment" else component
 
     def _seeds(self) -> Iterator[int]:
@@ -153,13 +172,15 @@ class ProjectSession:
             self._reported_at = now
             self._tell(figures_of(self._tally.rewards, self._tally.steps, now - self._began))
 
-    def _state_of_policy(self) -> str:
-        try:
-            policy = self.members.default("policy")
-        except NotFound:  # an agent may do without
-            return ""
-        state = guarded("policy", policy.state_dict) if hasattr(policy, "state_dict") else {}
-        return hashlib.sha256(packed_text(state)).hexdigest()
+    def _changed(self) -> set[str]:
+        """The policies, and the agent, that know something else than at first."""
+        now = {key: _digest_of(key, self.members.get(*(key.split(".", 1) * 2)[:2])) for key in self._states}
+        return {key for key, state in self._states.items() if state != now[key]}
+
+
+def _digest_of(key: str, component: Any) -> str:  # noqa: ANN401
+    state = guarded(key, component.state_dict) if hasattr(component, "state_dict") else {}
+    return hashlib.sha256(packed_text(state)).hexdigest()
 
 
 def guarded(key: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
@@ -172,11 +193,14 @@ def guarded(key: str, call: Callable[[], Any]) -> Any:  # noqa: ANN401
         raise failed(key, error) from error
 
 
-def keep_learned(members: Members, out: Path) -> None:
-    """Write what each component has learned. Raises AutoresearchError where it can't be written."""
+def keep_learned(members: Members, out: Path, *, without: Collection[str] = ()) -> None:
+    """Write what each component has learned, but those of the keys ``without``.
+
+    Raises AutoresearchError where it can't be written.
+    """
     for (kind, name), component in members.built.items():
         key = kind if kind == AGENT else f"{kind}.{name}"
-        if kind != "environment" and hasattr(component, "state_dict"):
+        if kind != "environment" and key not in without and hasattr(component, "state_dict"):
             save_state(out, key, guarded(key, component.state_dict))
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from autoresearch.project.model import Component
-from autoresearch.project.modules import INIT, dotted, own_folder
+from autoresearch.project.model import INIT_FILE, Component
+from autoresearch.project.modules import dotted, own_folder
 from autoresearch.task.source import parse_python
 
 PACKAGE = "acr_components"
@@ -32,14 +32,14 @@ _roots: dict[Path, _Root] = {}
 
 def module_of(component: Component) -> ModuleType:
     """The module of a component's file; a file that holds several components is loaded once. Raises what it raises."""
-    root, file = Path(component.root).resolve(), Path(component.file).resolve()
+    root = Path(component.root).resolve()
     if root not in _roots:
         _install()
         label = re.sub(r"\W", "_", component.key)
         taken = {each.__name__ for each in _roots.values()}
         name = next(each for each in _names(label) if each not in taken)
         _roots[root] = sys.modules[name] = _Root(name, root)
-    package, inner = _roots[root], dotted(root, file)
+    package, inner = _roots[root], dotted(Path(component.root), Path(component.file))
     if not inner:
         package.run()
         return package
@@ -75,7 +75,7 @@ class _Root(ModuleType):
 
     def run(self) -> None:
         """Run its ``__init__.py``, once."""
-        path = Path(self.__path__[0], INIT)
+        path = Path(self.__path__[0], INIT_FILE)
         if not self._has_run and path.is_file():
             self._has_run = True
             self.__file__ = str(path)
@@ -122,7 +122,7 @@ class _Importer:
         """The full name of what an absolute import in a file means; None where it is not the component's own."""
         first, _, rest = name.partition(".")
         if (key := (file, first)) not in self._names:
-            place = Path(str(file)) if file else self._root / INIT
+            place = Path(str(file)) if file else self._root / INIT_FILE
             folder = own_folder(self._root, place, first, self._further())
             inside = ".".join((self._package, *folder.relative_to(self._root).parts, first)) if folder else None
             if inside is None and first not in sys.modules:

@@ -28,8 +28,10 @@ _OF_REWARDS: dict[str, Callable[[Sequence[float]], float]] = {
     "min_reward": min,
     "std_reward": statistics.pstdev,
 }
+# How often a trainer was called that learned without a step in an environment, from a dataset.
+OFFLINE_UPDATES = "offline_updates"
 # The names of the standard metrics.
-METRICS = frozenset(("episodes", "steps", *_OF_REWARDS))
+METRICS = frozenset(("episodes", "steps", OFFLINE_UPDATES, *_OF_REWARDS))
 _LOOK_STEPS = 256
 # Between two figures of a run.
 FIGURE_SECONDS = 0.5

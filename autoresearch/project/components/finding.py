@@ -25,8 +25,8 @@ from autoresearch.beneath import read_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import ComponentOffer
-from autoresearch.project.model import AGENT, MOST_BYTES, Component, check_name, lone_name
-from autoresearch.project.modules import INIT, dotted
+from autoresearch.project.model import AGENT, INIT_FILE, MOST_BYTES, Component, check_name, lone_name
+from autoresearch.project.modules import dotted
 from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
 
@@ -133,6 +133,18 @@ def needed_packages(gym_id: str) -> list[str]:
     # The lines of an extra of Gymnasium that hold for this Python, without their conditions.
     requirements = [Requirement(line) for line in requires("gymnasium") or []] if extra else []
     return [f"{each.name}{each.specifier}" for each in requirements if _is_of(each, extra)]
+
+
+def unchecked_id(offer: ComponentOffer) -> str:
+    """Why nobody looked whether Gymnasium has the environment of an offer; empty where it has, or is not asked."""
+    source = offer.pins.get("source", "")
+    gym_id = source.removeprefix(GYM)
+    if source == gym_id:
+        return ""
+    if find_spec("gymnasium") is None:
+        return f"{gym_id} is not checked: Gymnasium is not here"
+    module, colon, _ = full_id(gym_id).partition(":")
+    return f"{gym_id} is not checked: {module}, which has it, is not imported here" if colon else ""
 
 
 def gym_packages(component: Component) -> list[str]:
@@ -284,16 +296,18 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Co
     if path.is_dir() and path != folder:  # the lists of the project itself are of all its components
         about, requirements = local_component(path, kind)
     module, _, short = (class_name or about.class_name).rpartition(":")
-    files = [path / f"{module.replace('.', '/')}{each}" for each in (".py", f"/{INIT}")] if module else []
+    files = [path / f"{module.replace('.', '/')}{each}" for each in (".py", f"/{INIT_FILE}")] if module else []
     file = path
     if path.is_dir():
         file = next(filter(Path.is_file, files), files[0]) if files else _lone_file(path, kind)
     if not file.is_file():
         raise NotFound(f"there is no file {file}", hint="give the Python file of the component")
+    if "." in file.stem:
+        raise UsageError(f"{file.name} can't be imported: it has a dot in its name", hint="rename the file")
     if not short:
         short = _lone_class(file, kind)
     root = path if path.is_dir() else file.parent
-    while root not in (folder, root.parent) and (root / INIT).is_file():  # its package's name is part of its own
+    while root not in (folder, root.parent) and (root / INIT_FILE).is_file():  # its package's name is part of its own
         root = root.parent
     place = os.path.relpath(root, folder)
     return ComponentOffer(

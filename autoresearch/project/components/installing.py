@@ -205,9 +205,9 @@ def install(project: model.Project, offer: ComponentOffer, *, default: bool) -> 
         if not present or key not in present.settings:
             ini.set(title, key, value)
     if offer.type != model.AGENT and default:
-        _set_default(ini, offer.type, offer.name)
+        model.set_default(ini, offer.type, offer.name)
     elif not present and (before := project.defaults.get(offer.type)) and not has_chosen_default(project, offer.type):
-        _set_default(ini, offer.type, before)  # it was the default as the only one of its type
+        model.set_default(ini, offer.type, before)  # it was the default as the only one of its type
     write_ini(project.ini, ini)
     changed = model.load_project(project.ini)
     note_origin(changed, offer)
@@ -238,7 +238,7 @@ def uninstall(project: model.Project, kind: str, name: str) -> model.Project:
     if section and "default" in section.items and section.items["default"].text == name:
         others = [each for each in project.components[kind] if each != name]
         if others:
-            _set_default(ini, kind, others[0])
+            model.set_default(ini, kind, others[0])
         else:
             ini.remove(section.title, "default")
             section = ini.section(kind)
@@ -260,7 +260,7 @@ def use(project: model.Project, kind: str, name: str) -> model.Project:
     """Make a component the default of its type. Returns the project as it is then. Raises NotFound."""
     project.component(kind, name)
     ini = model.load_ini(project.ini)
-    _set_default(ini, kind, name)
+    model.set_default(ini, kind, name)
     write_ini(project.ini, ini)
     return model.load_project(project.ini)
 
@@ -274,14 +274,6 @@ def known_title(ini: Ini, kind: str, name: str) -> str:
 def write_ini(path: Path, ini: Ini) -> None:
     """Replace the file in one step."""
     replace_file(path.parent, path.name, ini.text.encode())
-
-
-def _set_default(ini: Ini, kind: str, name: str) -> None:
-    section = ini.section(kind)
-    if section is None:
-        first = next((each for each in ini.sections if each.title.lower().startswith(f"{kind}.")), None)
-        ini.insert_section(model.section_title(kind), before=first.title if first else "")
-    ini.set(section.title if section else model.section_title(kind), "default", name)
 
 
 def _copied(project: model.Project, offer: ComponentOffer) -> str:

@@ -24,10 +24,11 @@ from autoresearch.project import model
 from autoresearch.project.components.finding import GYM_CLASS, gym_offer, shipped_offers
 from autoresearch.project.components.installing import COMPONENTS, known_title
 from autoresearch.project.components.trusting import mark_fetched
-from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, files_of
+from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI
 from autoresearch.project.exchange.publishing import ENVIRONMENT, ENVIRONMENT_LOCK, ENVIRONMENT_LOOSE, used_components
 from autoresearch.project.ini import Ini, value_of
 from autoresearch.project.learned import unpack_learned
+from autoresearch.project.modules import code_digest, files_of
 from autoresearch.project.runs.kept import DATA, LocalRun, RunData, Totals, head_run, keep_run, new_run_folder
 from autoresearch.propose.mind.recall import text_of
 from autoresearch.record.encoding import format_id, parse_id
@@ -98,7 +99,7 @@ def keep_fetched(project: model.Project, data: RunData, learned: Path | None) ->
     """
     effective = model.with_parameters(project)
     components = {
-        each.key: {"class": each.class_name, "sha256": model.code_digest(each, effective), **each.pins}
+        each.key: {"class": each.class_name, "sha256": code_digest(each, effective), **each.pins}
         for each in effective.all()
     }
     with new_run_folder(project) as folder:

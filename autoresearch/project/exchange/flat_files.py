@@ -15,31 +15,10 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from autoresearch.beneath import LeadsOut
-from autoresearch.errors import UsageError
 from autoresearch.project.model import HIDDEN, Component, Project, read_code
-from autoresearch.project.modules import INIT, imported_files, packages_above
+from autoresearch.project.modules import files_of
 from autoresearch.project.runs.kept import LocalRun, ancestors
 from autoresearch.task.source import parse_python
-from autoresearch.text import one_line
-
-
-def files_of(component: Component, project: Path) -> dict[Path, bool]:
-    """A component's file, then its own modules that it imports; with whether each is imported by its plain name.
-
-    Raises:
-        UsageError: a file is missing or no Python.
-    """
-    root, first = Path(component.root), Path(component.file)
-    files = {first: first.name != INIT, **dict.fromkeys(packages_above(root, first.parent), False)}
-    pending = list(files)
-    while pending:
-        path = pending.pop(0)
-        for imported, is_plain in imported_files(root, path, _tree(component, path, project)).items():
-            if imported not in files:
-                pending.append(imported)
-            files[imported] = files.get(imported, True) and is_plain
-    return files
 
 
 def data_of(files: Collection[Path], project: Path) -> list[Path]:
@@ -104,19 +83,6 @@ def environment_places(component: Component, project: Path) -> dict[Path, str]:
     if all(files.values()) and len({path.name for path in files}) == len(files):
         return {path: path.name for path in files}
     return {path: f"{component.type}/{path.relative_to(component.root).as_posix()}" for path in files}
-
-
-def _tree(component: Component, path: Path, project: Path) -> ast.Module:
-    try:
-        return parse_python(read_code(path, project))
-    except OSError as error:
-        hint = f"autoresearch install {component.type} {component.name}"
-        if isinstance(error, LeadsOut):
-            hint = "copy the file there"
-        raise UsageError(f"{component.key}: {path} can't be read: {error.strerror}", hint=hint) from None
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", 0) or 0
-        raise UsageError(f"{path}, line {line}: {one_line(str(error), 80)}") from None
 
 
 PUBLISHED = "published.yaml"

@@ -29,7 +29,7 @@ from autoresearch.project.exchange.flat_files import (
 )
 from autoresearch.project.ini import Ini, ParameterValue, value_of
 from autoresearch.project.learned import LEARNED
-from autoresearch.project.modules import INIT, dotted
+from autoresearch.project.modules import dotted
 from autoresearch.project.runs.kept import LocalRun
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.needs import LOCK, LOOSE
@@ -198,7 +198,7 @@ def _class_keys(component: model.Component, places: Mapping[Path, str]) -> dict[
     """Where a component's class is, among files of these names: keys of its section."""
     name, inside = places[Path(component.file)], Path(component.file).relative_to(component.root).as_posix()
     folder = name.removesuffix(inside).strip("/") if name.endswith(inside) else ""
-    module = dotted(Path(folder), Path(name)) or INIT.removesuffix(".py")
+    module = dotted(Path(folder), Path(name)) or model.INIT_FILE.removesuffix(".py")
     keys = {"path": folder or ".", "class_name": f"{module}:{component.class_name}"}
     return keys | ({"root": folder} if folder and "source" not in component.pins else {})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ import filelock
 import msgspec
 import yaml
 
-from autoresearch.beneath import is_file_beneath, read_beneath, remove_beneath, resolve_beneath
+from autoresearch.beneath import is_file_beneath, remove_beneath, resolve_beneath
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.project.child.messages import Mode
-from autoresearch.project.model import HIDDEN, INI, MOST_BYTES, PARAMETERS, Project
+from autoresearch.project.model import AGENT, HIDDEN, INI, PARAMETERS, Project, load_ini, project_of, set_default
 from autoresearch.text import one_line
 
 RUN_DATA = "run_data.yaml"
@@ -31,7 +31,7 @@ _HEAD = "head"
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Sums over a run and those of its ancestors that had its policy."""
+    """What the policy of a run saw in it and its ancestors. A run that changed what it had learned was training."""
 
     training_episodes: int = 0
     training_steps: int = 0
@@ -39,9 +39,10 @@ class Totals(msgspec.Struct, frozen=True):
     benchmark_steps: int = 0
 
     def plus(self, mode: Mode, metrics: dict[str, int | float]) -> Totals:
-        """The sums after one more run."""
+        """The sums after one more run. An episode of training that was cut counts, and so does learning without any."""
         episodes, steps = int(metrics.get("episodes", 0)), int(metrics.get("steps", 0))
         if mode == "train":
+            episodes = max(episodes, bool(steps)) + int(metrics.get("offline_updates", 0))
             return msgspec.structs.replace(
                 self, training_episodes=self.training_episodes + episodes, training_steps=self.training_steps + steps
             )
@@ -150,25 +151,62 @@ def policy_of(data: RunData) -> str:
     return data.policy or (used[0] if len(used) == 1 else "")
 
 
-def totals_before(project: Project, parent: LocalRun | None, policy: str) -> Totals:
-    """The sums that a run with this policy goes on from: another policy learned nothing for it."""
-    above = [parent, *ancestors(project, parent)] if parent else []
-    before = next((each for each in above if policy_of(each.data) == policy), None)
-    return added_totals(project, before) if before else Totals()
+def state_of(files: Mapping[str, str], policy: str) -> dict[str, str]:
+    """What a policy and the agent had learned, as digests of its files, among those of a run."""
+    return {name: digest for name, digest in files.items() if name.startswith(f"{DATA}/") and _is_of(name, policy)}
+
+
+def _is_of(name: str, policy: str) -> bool:
+    return Path(name).name.rpartition(".")[0] in (policy, AGENT)
+
+
+def totals_after(
+    project: Project, parent: LocalRun | None, policy: str, folder: Path, mode: Mode, metrics: dict[str, int | float]
+) -> Totals:
+    """The sums of a policy after a run in ``folder``: a run that changed what it had learned is training."""
+    files = {f"{DATA}/{path.name}": path for path in (folder / DATA).glob("*")}
+    state = {name: digest_of(path) for name, path in files.items() if _is_of(name, policy)}
+    is_training = state != (state_of(parent.data.files, policy) if parent else {})
+    before = _sums(project, parent, policy) if parent else Totals()
+    return before.plus("train" if is_training else mode, metrics)
 
 
 def added_totals(project: Project, run: LocalRun) -> Totals:
-    """The sums over a run and its ancestors with its policy, added up anew from what each of them did.
+    """The sums over a run and its ancestors for its policy, added up anew from what each of them did.
 
     Of a run that was fetched the sums in its record are taken, and of the oldest whose ancestors were removed its own.
     """
+    return _sums(project, run, policy_of(run.data))
+
+
+def _sums(project: Project, run: LocalRun, policy: str) -> Totals:
+    """What a policy saw in a run and its ancestors: those that have it, and all others that changed what it learned."""
     line = [run, *ancestors(project, run)]
-    is_whole = not (line[-1].data.parent or line[-1].data.record)
-    *newer, oldest = [each for each in line if policy_of(each.data) == policy_of(run.data)]
-    totals = Totals().plus(oldest.data.mode, oldest.data.metrics) if is_whole else oldest.data.totals
-    for each in reversed(newer):
-        totals = totals.plus(each.data.mode, each.data.metrics)
+    totals, state = Totals(), dict[str, str]()
+    if line[-1].data.parent or line[-1].data.record:  # what was before is not here
+        while line and policy_of(line[-1].data) != policy:
+            state = state_of(line.pop().data.files, policy)
+        if line:
+            oldest = line.pop().data
+            totals, state = oldest.totals, state_of(oldest.files, policy)
+    for data in (each.data for each in reversed(line)):
+        is_training = state_of(data.files, policy) != state
+        if is_training or policy_of(data) == policy:
+            totals = totals.plus("train" if is_training else data.mode, data.metrics)
+        state = state_of(data.files, policy)
     return totals
+
+
+def check_state(run: LocalRun) -> None:
+    """Raises Refused where a file of what a run had learned is another one than it kept."""
+    written = {name: digest for name, digest in run.data.files.items() if name.startswith(f"{DATA}/")}
+    present = {f"{DATA}/{path.name}": path for path in (run.folder / DATA).glob("*")}
+    for name in written.keys() | present.keys():
+        if name not in present or digest_of(present[name]) != written.get(name):
+            raise Refused(
+                f"{run.folder / name} is not what run {run.id} had learned: the file was changed after it",
+                hint="autoresearch agent reset begins anew; --from RUN takes what another run had learned",
+            )
 
 
 def head_run(project: Project) -> LocalRun | None:
@@ -224,7 +262,11 @@ def new_run_folder(project: Project) -> Iterator[Path]:
 
 def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> LocalRun:
     """Complete the folder of a run and make it the project's newest. Either the whole run is kept or nothing."""
-    (folder / INI).write_bytes(read_beneath(project.ini.parent, project.ini.name, MOST_BYTES))
+    ini = load_ini(project.ini)
+    for kind, name in project.defaults.items():
+        if name != project_of(ini, project.ini).defaults.get(kind):  # it was chosen for this run
+            set_default(ini, kind, name)
+    (folder / INI).write_text(ini.text, "utf-8")
     (folder / PARAMETERS).write_text(parameters, "utf-8")
     files = {str(path.relative_to(folder)): digest_of(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     text = yaml.safe_dump(_plain(msgspec.structs.replace(data, files=files)), sort_keys=False).encode()

@@ -36,7 +36,7 @@ from autoresearch.project.child.messages import (
     encode_line,
     unmarked,
 )
-from autoresearch.project.child.recording import METRICS
+from autoresearch.project.child.recording import METRICS, OFFLINE_UPDATES
 from autoresearch.project.components.trusting import foreign_components, is_fetched
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import Component, Project
@@ -409,7 +409,7 @@ _SETTINGS = {
 def _plausible(done: OrderDone, seconds: float) -> OrderDone:
     """What a run told of itself, without what can't be: a component may have told it."""
     metrics = {name: value for name, value in done.metrics.items() if name in METRICS and abs(value) <= NUMBER_MAX}
-    for name in ("episodes", "steps"):
+    for name in {"episodes", "steps", *({OFFLINE_UPDATES} & metrics.keys())}:
         metrics[name] = min(max(int(metrics.get(name, 0)), 0), AMOUNT_MAX)
     curve = done.curve[:CURVE_POINTS] if all(abs(each) <= NUMBER_MAX for each in done.curve) else []
     took = done.seconds if 0 <= done.seconds <= seconds else seconds

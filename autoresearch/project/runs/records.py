@@ -27,8 +27,19 @@ from autoresearch.paths import typed_path
 from autoresearch.project.components.installing import isolated_packages, required_by
 from autoresearch.project.exchange import publishing
 from autoresearch.project.exchange.flat_files import published_ancestors, record_of
-from autoresearch.project.model import Project, code_digest
-from autoresearch.project.runs.kept import LocalRun, Totals, added_totals, ancestors, policy_of
+from autoresearch.project.model import Project
+from autoresearch.project.modules import code_digest
+from autoresearch.project.runs.kept import (
+    DATA,
+    LocalRun,
+    Totals,
+    added_totals,
+    ancestors,
+    check_state,
+    digest_of,
+    policy_of,
+    state_of,
+)
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run as RunBody
@@ -66,6 +77,7 @@ def publish_run(notebook: Notebook, request: PublishRunRequest) -> ShowAnswer:
     if not checkpoint.is_file():
         raise UsageError(f"{checkpoint} is no file", hint="give the learned state")
     log, digest = notebook.log, source_digest(request.program)
+    _state_in(checkpoint, "")
     above = [(record, run_body_of(log, record)) for record in request.parents]
     fault = (
         fault_of_program(task, request.program)
@@ -74,7 +86,6 @@ def publish_run(notebook: Notebook, request: PublishRunRequest) -> ShowAnswer:
     )
     if fault is not None:
         raise Refused(f"the run can't be published: {fault}", hint="autoresearch uninstall what it does not need")
-    _check_state(checkpoint)
     parent = next((parse_id(name) for name, body in above if body is not None and body.task == task.digest), None)
     replicate = _replicate(notebook, task, digest, checkpoint)
     genome, base = known_genome(log, notebook.blobs, task, request.program, parent)
@@ -102,7 +113,35 @@ def _fault_of_totals(notebook: Notebook, request: PublishRunRequest, above: Sequ
     policy = publishing.default_policy(request.program)
     before = next((body for body in above if _policy_of_body(notebook, body) == policy), None)
     less = [name.replace("_", " ") for name in totals if before and totals[name] < int(before.metrics.get(name, 0))]
-    return f"its totals are less than those of the run it went on from: {', '.join(less)}" if less else None
+    if less:
+        return f"its totals are less than those of the run it went on from: {', '.join(less)}"
+    if trained > (int(before.metrics.get("training_episodes", 0)) if before else 0):
+        return None
+    # Nothing was trained since: then what it learned is what that run had learned, or nothing.
+    name = policy.removeprefix("policy.") or "its agent"
+    since = "" if before is None else " since the run that it went on from"
+    fault = f"what {name} had learned changed, and its totals say that nothing was trained{since}"
+    with tempfile.TemporaryDirectory() as scratch:
+        state, known = _state_in(typed_path(request.checkpoint), policy), dict[str, str]()
+        if before is not None and before.checkpoint is not None:
+            if not notebook.blobs.has(before.checkpoint.sha256):
+                return None
+            blob = Path(scratch, "before")
+            blob.write_bytes(notebook.blobs.get(before.checkpoint.sha256))
+            known = _state_in(blob, policy)
+    return fault if state != known else None
+
+
+def _state_in(checkpoint: Path, policy: str) -> dict[str, str]:
+    """What a policy and the agent had learned, as digests of files. Raises DamagedState where a file is no such state.
+
+    So no other file of this machine is published as one.
+    """
+    from autoresearch.project.learned import unpack_learned  # the daemon starts without it
+
+    with tempfile.TemporaryDirectory() as scratch:
+        unpack_learned(checkpoint, Path(scratch, DATA))
+        return state_of({f"{DATA}/{path.name}": digest_of(path) for path in Path(scratch, DATA).iterdir()}, policy)
 
 
 def _policy_of_body(notebook: Notebook, body: RunBody) -> str | None:
@@ -110,14 +149,6 @@ def _policy_of_body(notebook: Notebook, body: RunBody) -> str | None:
     if not notebook.blobs.has(body.source.sha256):
         return None
     return publishing.default_policy(notebook.blobs.get(body.source.sha256).decode("utf-8", "replace"))
-
-
-def _check_state(checkpoint: Path) -> None:
-    """Raises DamagedState where a file is no learned state: no other file of this machine is published as one."""
-    from autoresearch.project.learned import unpack_learned  # the daemon starts without it
-
-    with tempfile.TemporaryDirectory() as scratch:
-        unpack_learned(checkpoint, Path(scratch, "data"))
 
 
 def run_body_of(log: Log, record: str) -> RunBody | None:
@@ -187,6 +218,7 @@ def prepare_run(project: Project, run: LocalRun) -> PublishableRun:
             f"{one_line(', '.join(isolated), 100)}: what has Python packages of its own can't be published in an agent",
             hint="install it without --isolated, and do another run",
         )
+    check_state(run)
     totals, stated = added_totals(project, run), run.data.totals
     if totals != stated:
         policy = policy_of(run.data).removeprefix("policy.") or "its policy"

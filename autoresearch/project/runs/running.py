@@ -32,6 +32,7 @@ from autoresearch.project.child.messages import (
     ServiceStarted,
 )
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
+from autoresearch.project.modules import code_digest
 from autoresearch.project.runs import kept
 from autoresearch.project.runs.process import Box, RunStopped, box_here, run_boxed, run_order
 from autoresearch.run.sandbox.job import Level
@@ -103,11 +104,10 @@ class RunInProgress:
             seed=order.seed,
             asked_episodes=order.episodes,
             metrics=done.metrics,
-            totals=kept.totals_before(project, parent, policy).plus(order.mode, done.metrics),
+            totals=kept.totals_after(project, parent, policy, self.folder, order.mode, done.metrics),
             curve=done.curve,
             components={
-                each.key: {"class": each.class_name, "sha256": model.code_digest(each, project), **each.pins}
-                for each in used
+                each.key: {"class": each.class_name, "sha256": code_digest(each, project), **each.pins} for each in used
             },
             files={},
             environment=_environment(self.python),
@@ -128,10 +128,12 @@ def begun(
 
     Raises:
         NotFound: no such run to go on from.
-        Refused: another command runs this project.
+        Refused: another command runs this project, or what that run had learned was changed.
     """
     with kept.new_run_folder(project) as folder:
         parent, seed, pythons = choices.before(project), choices.seed, choices.pythons
+        if parent is not None:
+            kept.check_state(parent)
         if seed is None:
             seed = zlib.crc32(parent.id.encode()) if mode == "train" and parent else 0
         order = RunOrder(

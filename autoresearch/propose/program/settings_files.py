@@ -27,7 +27,19 @@ _NUMBER = re.compile(NUMBER)
 _LONG_TEXT = re.compile(r"\"{3}|'{3}")
 # Where a component's code is and what was installed: no arguments of it.
 _NOT_ARGUMENTS = frozenset(
-    ("class_name", "file_path", "path", "source", "release", "version", "commit", "tree", "isolated", "learns_on_run")
+    (
+        "class_name",
+        "file_path",
+        "path",
+        "root",
+        "source",
+        "release",
+        "version",
+        "commit",
+        "tree",
+        "isolated",
+        "learns_on_run",
+    )
 )
 # Longer lines hold no setting; strangers write them.
 _LONGEST_LINE = 1000

@@ -12,7 +12,7 @@ import typer
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.project.components import installing
-from autoresearch.project.components.finding import find_offer, shipped_offers
+from autoresearch.project.components.finding import find_offer, shipped_offers, unchecked_id
 from autoresearch.project.components.installing import install as put
 from autoresearch.project.components.installing import uninstall as take
 from autoresearch.project.components.installing import use as choose
@@ -119,6 +119,9 @@ def install(  # noqa: PLR0913 - each is an option of the command
     offer = find_offer(kind, reference, project.folder, class_name=class_name, name=name, sources=sources)
     offer, *needed = models.with_needed(project, offer)
     _say_shadowed(project, offer)
+    if reason := unchecked_id(offer):
+        say(reason)
+        say("→ autoresearch list --check")
     if isolated and not offer.isolated:
         raise UsageError(
             "--isolated is for components that participants published", hint="autoresearch search --kind component"

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.errors import UsageError
+from autoresearch.errors import AutoresearchError, NotFound, UsageError
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.kept import find_run, set_head
 from autoresearch.project.runs.running import Choices
@@ -32,6 +32,7 @@ app = CommandApp()
     ("autoresearch train agent.ini 1000", "1000 episodes"),
     ("autoresearch train --set trainer.epsilon=0.2", "with another parameter"),
     ("autoresearch train --sweep trainer.learning_rate=0.1,0.5", "try each value, keep the best"),
+    ("autoresearch train --sweep policy=q_table,dqn", "try each policy"),
     see="run, agent reset, list, install",
 )
 def train(  # noqa: PLR0913 - each is an option of the command
@@ -108,12 +109,21 @@ def _sweep(choices: Choices, episodes: int, axes: list[list[str]], *, json: bool
     project = load_project(choices.path)
     beginning = choices.before(project)
     rows: list[SweepRow] = []
+    failure: AutoresearchError | None = None
     for combination in itertools.product(*axes):
         parameters = [*choices.assignments, *combination]
         tried = replace(choices, assignments=parameters, start="", seed=choices.seed or 0)
         set_head(project, beginning)
         say(f"train with {' '.join(combination)}")
-        trained = projects.do_run(tried, "train", episodes, json=json)
+        try:
+            trained = projects.do_run(tried, "train", episodes, json=json)
+        except AutoresearchError as error:
+            # Not every component works with every other: the others are tried all the same.
+            if error.exit_status != 1 or not any("." not in _split(each)[0] for each in combination):
+                raise
+            failure = error
+            say(f"{error}")
+            continue
         if trained.data.status != "ok":
             say(f"stopped: what was learned so far is kept as run {trained.id}")
             raise typer.Exit(130)
@@ -126,6 +136,8 @@ def _sweep(choices: Choices, episodes: int, axes: list[list[str]], *, json: bool
                 mean_reward=measured.data.metrics.get("mean_reward"),
             )
         )
+    if not rows:
+        raise failure or NotFound("no combination was tried")
     rows.sort(key=lambda row: float("-inf") if row.mean_reward is None else row.mean_reward, reverse=True)
     set_head(project, find_run(project, rows[0].bench))
     if json:

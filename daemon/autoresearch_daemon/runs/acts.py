@@ -15,8 +15,9 @@ from autoresearch.ask.people.claims import claims_answer
 from autoresearch.ask.people.voters import way_to_count
 from autoresearch.errors import NotFound, Refused, TimedOut, UsageError
 from autoresearch.log.standing.cache import roster_of
+from autoresearch.propose.mind.recall import run_before
 from autoresearch.propose.search.sharing import check_proposer
-from autoresearch.record.encoding import format_id
+from autoresearch.record.encoding import format_id, short_id
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.experiment import Plan, again
 from autoresearch.run.preflight import check_card
@@ -132,6 +133,15 @@ class WorkActs:
             raise Refused(f"it can't be run: {fault}", hint="autoresearch task show DIR lists its files and limits")
         plan = await asyncio.to_thread(self._plan, task, request)
         plans = [again(plan, request.replicate + number) for number in range(request.seeds)]
+        if request.once:
+            notebook = self._parts.notebook
+            for each in plans:
+                digest, me = each.source_digest, notebook.author
+                if run := run_before(notebook.log, task, digest, replicate=each.replicate, me=me):
+                    raise Refused(
+                        f"this program was run with this seed before: {short_id(run)}",
+                        hint=f"change it; or give another seed, as replicate={each.replicate + 1}",
+                    )
         names = [self._assignments.propose(folder, each, shared=request.shared) for each in plans]
         return ProposedAnswer(
             proposed=names,

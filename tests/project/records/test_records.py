@@ -71,6 +71,28 @@ def test_a_repetition_of_a_program_has_a_number_of_its_own_and_a_seed_that_follo
     assert (row.mean, row.runs) == (-20.0, 1), "the same state measured twice is no new evidence"
 
 
+def test_totals_that_say_less_than_the_learned_state_are_refused(
+    notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
+) -> None:
+    untrained = msgspec.structs.replace(request_, mode="bench", budget=0.0)
+    with pytest.raises(
+        Refused, match=r"what q_table had learned changed, and its totals say that nothing was trained$"
+    ):
+        publish_run(notebook, untrained)
+    metrics = {"training_episodes": 5.0, "training_steps": 50.0}
+    known = msgspec.structs.replace(request_, outcome=RunOutcome(status="ok", value=-20.0, metrics=metrics))
+    first = publish_run(notebook, known).record.id
+    run = train(tmp_path / "mine", 5)
+    pack_learned(run.folder / "data", tmp_path / "more.zip")
+    child = msgspec.structs.replace(known, parents=[first], checkpoint=str(tmp_path / "more.zip"))
+    with pytest.raises(Refused, match="nothing was trained since the run that it went on from"):
+        publish_run(notebook, child)
+    pack_learned(tmp_path / "mine/.autoresearch", tmp_path / "nothing.zip")
+    begun = msgspec.structs.replace(untrained, checkpoint=str(tmp_path / "nothing.zip"))
+    assert publish_run(notebook, begun).record.id != first
+    assert publish_run(notebook, msgspec.structs.replace(child, checkpoint=known.checkpoint)).record.id != first
+
+
 def test_no_other_file_of_this_machine_is_published(
     notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
 ) -> None:
