@@ -37,7 +37,7 @@ from autoresearch.task.seeds import reseeded
 from autoresearch.text import one_line, value
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli import home
-from autoresearch_cli.acts.packages import refreshed
+from autoresearch_cli.acts.edits import refreshed
 from autoresearch_cli.catalogue import PARENT_HELP
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.outcomes import free_seed, program_files

@@ -33,7 +33,7 @@ from autoresearch.task.seeds import reseeded, seedless_digest
 from autoresearch.text import change_interval, counted, one_line, sign_of, value
 from autoresearch.words import RUN_STATUS_SENTENCES, Disbelief, RunState, RunStatus, Verdict
 from autoresearch_cli import home
-from autoresearch_cli.acts.packages import refreshed
+from autoresearch_cli.acts.edits import refreshed
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.output import print_json, say

@@ -25,7 +25,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.text import clock, counted, parse_duration, value
 from autoresearch.words import RunStatus
 from autoresearch_cli import home
-from autoresearch_cli.acts.packages import bring
+from autoresearch_cli.acts.edits import bring
 from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Json, complete_reference
 from autoresearch_cli.ideas import (
     Anyway,

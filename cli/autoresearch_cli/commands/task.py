@@ -329,7 +329,7 @@ app.command(
 
 def _for_agents(task: Task) -> list[str]:
     """Write the files for coding agents into a task's folder; what to say of it."""
-    from autoresearch_cli.acts.packages import written
+    from autoresearch_cli.acts.edits import written
     from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:

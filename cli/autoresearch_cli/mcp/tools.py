@@ -34,7 +34,7 @@ from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.text import QUESTION_CHARACTERS, brief, one_line, sanitised
 from autoresearch_cli import home, ideas, outcomes
-from autoresearch_cli.acts.packages import place_edit
+from autoresearch_cli.acts.edits import place_edit
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.mcp.facts import (
     Facts,
