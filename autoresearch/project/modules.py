@@ -20,6 +20,8 @@ from autoresearch.project.model import INIT_FILE, Component, Project, read_code
 from autoresearch.task.source import EMPTY, parse_python, python_tree
 from autoresearch.text import one_line
 
+_INTERFACE = frozenset(("autoresearch", "acr"))
+
 
 def dotted(root: Path, path: Path) -> str:
     """A module's name below the root: ``inner.deep`` of ``inner/deep.py``, empty of the root's ``__init__.py``."""
@@ -30,10 +32,11 @@ def dotted(root: Path, path: Path) -> str:
 def own_folder(root: Path, file: Path, name: str, further: Sequence[Path] = ()) -> Path | None:
     """The folder that has the module which the first part of an absolute import means; None where it is not own.
 
-    The standard library stays what it is. A file that imports its own name means a package of that name.
+    The standard library stays what it is, and so does what components derive from. A file that imports its own name
+    means a package of that name.
     """
     first = name.partition(".")[0]
-    if first in sys.stdlib_module_names:
+    if first in sys.stdlib_module_names or first in _INTERFACE:
         return None
     above = file.parent
     while above != root and (above / INIT_FILE).is_file():

@@ -131,7 +131,8 @@ def test_no_name_leads_to_the_other_publisher(what: str, tmp_path: Path) -> None
 def test_the_standard_library_stays_what_it_is(tmp_path: Path) -> None:
     ends = "raise SystemExit\n"
     helpers = {"random.py": ends, "json.py": ends, "utils.py": "import random\nVALUE = @\n"}
-    imports = "import json, utils\nvalue = utils.VALUE if json.dumps([]) else 0"
+    helpers |= {"autoresearch/more.py": ends, "autoresearch/__init__.py": ends, "acr.py": ends}
+    imports = "import acr, json, utils\nfrom autoresearch import Policy\nvalue = utils.VALUE if json.dumps([]) else 0"
     assert reward(project(tmp_path / "agent", imports, helpers)) == 10
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import itertools
 import os
 import re
 import sys
@@ -35,23 +36,15 @@ def module_of(component: Component) -> ModuleType:
     root = Path(component.root).resolve()
     if root not in _roots:
         _install()
-        label = re.sub(r"\W", "_", component.key)
-        taken = {each.__name__ for each in _roots.values()}
-        name = next(each for each in _names(label) if each not in taken)
+        label = f"{PACKAGE}.{re.sub(r'[^A-Za-z0-9_]', '_', component.key)}"
+        names = itertools.chain((label,), (f"{label}_{number}" for number in itertools.count(2)))
+        name = next(each for each in names if each not in sys.modules)
         _roots[root] = sys.modules[name] = _Root(name, root)
     package, inner = _roots[root], dotted(Path(component.root), Path(component.file))
     if not inner:
         package.run()
         return package
     return _import_module(f"{package.__name__}.{inner}")
-
-
-def _names(label: str) -> Any:  # noqa: ANN401 - endless
-    yield f"{PACKAGE}.{label}"
-    number = 2
-    while True:
-        yield f"{PACKAGE}.{label}_{number}"
-        number += 1
 
 
 def _install() -> None:
