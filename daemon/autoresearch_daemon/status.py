@@ -123,7 +123,7 @@ def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[node.
 
 def past_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[node.OrderView]:
     """The last orders that began and ended."""
-    return [_order_view(order, name_of(order.task), state="done") for order in now.agenda.past]
+    return [_order_view(order, order.task_name or name_of(order.task), state="done") for order in now.agenda.past]
 
 
 def _order_view(order: Order, task: str, **values: str) -> node.OrderView:

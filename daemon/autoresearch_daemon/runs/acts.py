@@ -69,6 +69,7 @@ class WorkActs:
         order = replace(
             place,
             task=folder,
+            task_name=task.name,
             runs_left=request.runs,
             for_ms=request.for_ms,
             verify_share=share,
