@@ -190,17 +190,17 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         used = files = 0
         for component in project.all():
-            root, shown = Path(component.root), _shown(component, project)
-            if shown in done or not Path(component.file).is_file():
+            root, place = Path(component.root), _shown(component, project)
+            if place in done or not Path(component.file).is_file():
                 continue
-            if within and not shown.resolve().is_relative_to(project.folder.resolve()):
+            if within and not place.resolve().is_relative_to(project.folder.resolve()):
                 raise Refused(
                     f"{component.origin}: {component.key} lies outside of the project",
                     hint="what came from another participant is run only with files in its folder",
                 )
-            done.add(shown)
+            done.add(place)
             places.setdefault(root, OWN if root == project.folder else f"c{len(places)}")
-            for path in _files(shown, hidden, also=Path(component.file)):
+            for path in _files(place, hidden, also=Path(component.file)):
                 used, files = used + path.stat().st_size, files + 1
                 if used > MOST_BYTES or files > MOST_FILES:
                     raise Refused(

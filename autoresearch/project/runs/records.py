@@ -122,14 +122,14 @@ def _fault_of_totals(notebook: Notebook, request: PublishRunRequest, above: Sequ
     since = "" if before is None else " since the run that it went on from"
     fault = f"what {name} had learned changed, and its totals say that nothing was trained{since}"
     with tempfile.TemporaryDirectory() as scratch:
-        state, known = _state_in(typed_path(request.checkpoint), policy), dict[str, str]()
+        state, state_before = _state_in(typed_path(request.checkpoint), policy), dict[str, str]()
         if before is not None and before.checkpoint is not None:
             if not notebook.blobs.has(before.checkpoint.sha256):
                 return None
             blob = Path(scratch, "before")
             blob.write_bytes(notebook.blobs.get(before.checkpoint.sha256))
-            known = _state_in(blob, policy)
-    return fault if state != known else None
+            state_before = _state_in(blob, policy)
+    return fault if state != state_before else None
 
 
 def _state_in(checkpoint: Path, policy: str) -> dict[str, str]:

@@ -167,8 +167,8 @@ def finish_run(run: LocalRun, *, json: bool) -> None:
     if stopped:
         say(f"stopped: what was learned so far is kept as run {run.id}")
     if run.data.policy_changed:
-        kept = "it is kept (learns_on_run), and the run counts as training"
-        remark = kept if run.data.learns_on_run else "the change is not kept"
+        counting = "it is kept (learns_on_run), and the run counts as training"
+        remark = counting if run.data.learns_on_run else "the change is not kept"
         say(f"the policy changed in a benchmark run; {remark}")
     if not json:
         say("→ autoresearch run" if run.data.mode == "train" else "→ autoresearch list --runs")

@@ -23,10 +23,10 @@ class Order:
     ``until_ms``. ``verify_share`` is the share of the workers' time, 0 to 1, that goes to verification while this
     order is the first: at 0 nothing is verified, at 1 nothing else is done. ``goal``: it ends when the task's best
     value is as good. ``patience``: it ends when so many of its runs in a row were no new best; ``idle_runs`` were by
-    now, of ``runs_done``; ``is_reached``: the goal is. ``proposer`` is who invents the changes (empty: whom the settings
-    name). ``executor`` carries the runs out (empty: the workers), ``at_most`` so many at a time. ``number`` is given
-    when it is placed, ``task_name`` is the task's name then. ``began_ms`` is its first turn, ``ended_ms`` its end,
-    ``end`` why.
+    now, of ``runs_done``; ``is_reached``: the goal is. ``proposer`` is who invents the changes (empty: whom the
+    settings name). ``executor`` carries the runs out (empty: the workers), ``at_most`` so many at a time. ``number`` is
+    given when it is placed, ``task_name`` is the task's name then. ``began_ms`` is its first turn, ``ended_ms`` its
+    end, ``end`` why.
     """
 
     task: str = ""

@@ -80,17 +80,17 @@ def test_totals_that_say_less_than_the_learned_state_are_refused(
     ):
         publish_run(notebook, untrained)
     metrics = {"training_episodes": 5.0, "training_steps": 50.0}
-    known = msgspec.structs.replace(request_, outcome=RunOutcome(status="ok", value=-20.0, metrics=metrics))
-    first = publish_run(notebook, known).record.id
+    counted = msgspec.structs.replace(request_, outcome=RunOutcome(status="ok", value=-20.0, metrics=metrics))
+    first = publish_run(notebook, counted).record.id
     run = train(tmp_path / "mine", 5)
     pack_learned(run.folder / "data", tmp_path / "more.zip")
-    child = msgspec.structs.replace(known, parents=[first], checkpoint=str(tmp_path / "more.zip"))
+    child = msgspec.structs.replace(counted, parents=[first], checkpoint=str(tmp_path / "more.zip"))
     with pytest.raises(Refused, match="nothing was trained since the run that it went on from"):
         publish_run(notebook, child)
     pack_learned(tmp_path / "mine/.autoresearch", tmp_path / "nothing.zip")
     begun = msgspec.structs.replace(untrained, checkpoint=str(tmp_path / "nothing.zip"))
     assert publish_run(notebook, begun).record.id != first
-    assert publish_run(notebook, msgspec.structs.replace(child, checkpoint=known.checkpoint)).record.id != first
+    assert publish_run(notebook, msgspec.structs.replace(child, checkpoint=counted.checkpoint)).record.id != first
 
 
 def test_no_other_file_of_this_machine_is_published(
