@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -135,8 +136,8 @@ class ResearchAgent:
                 copy_task(task, self._folder)
         return load_task(self._folder)
 
-    def clone_repository(self, url: str, folder: str | Path = "") -> Path:
-        """Clone a repository, and research on its task: the folder that holds it.
+    def clone_repository(self, url: str = "", folder: str | Path = "") -> Path:
+        """Clone a repository, and research on its task: the folder that holds it. Without ``url``: the task at hand.
 
         A repository without a ``task.toml`` becomes a task: the daemon runs its program in the sandbox to find its
         metric. ``folder`` is where it goes; left out, a folder of its name here. A clone that is there already stays.
@@ -145,6 +146,8 @@ class ResearchAgent:
             Refused: the folder is something else.
             NotFound: there is no repository at the address.
         """
+        if not url:
+            return self.folder
         from autoresearch.ask.registry.git_source import clone, origin_of  # git is needed here alone
 
         name = url.rstrip("/").rpartition("/")[2].removesuffix(".git")
@@ -171,12 +174,15 @@ class ResearchAgent:
             self._client.ask(Node.set_setting, requests.SettingRequest(name="work.device", value=chosen))
         return status
 
-    def connect_to_ensue(self, network: str) -> StatusAnswer:
+    def connect_to_ensue(self, network: str = "") -> StatusAnswer:
         """Have the daemon join a network, and wait until it begins again in it; one that it is in already stays.
 
         ``network`` is an invite, a manifest's file, the address of a node, or the name of one of this home's networks.
+        Left out, it is the network that the node is in.
         """
         before = self.connect()
+        if not network:
+            return before
         try:
             is_file = typed_path(network).is_file()
         except errors.UsageError:  # an invite is longer than any path
@@ -307,11 +313,15 @@ class ResearchAgent:
     def verify_identity(self, address: str = "") -> AttestAnswer:
         """How this participant stands with the network's attestors; with a mail ``address`` they write to it first.
 
+        Without one a person at a terminal is asked for it, where attestors wait for one; an empty line gives none.
         Each mail holds a code: ``autoresearch node id confirm CODE``.
         """
+        stands = self._client.ask(Node.attestation)
+        if not address and stands.attestors and not stands.attested and sys.stdin.isatty():
+            address = input("Your mail address, to which the attestors write (empty: none): ").strip()
         if address:
             return self._client.ask(Node.attest, AttestRequest(address=address))
-        return self._client.ask(Node.attestation)
+        return stands
 
     @property
     def _settings(self) -> Work:

@@ -62,6 +62,8 @@ def test_each_step_builds_on_the_one_before(daemon: Daemon, toy: Path) -> None:
     with pytest.raises(UsageError, match="no changed program"):
         agent.run_experiment()
 
+    assert agent.clone_repository() == agent.folder == toy
+    assert agent.connect_to_ensue().network == agent.connect().network
     agent.modify_train_script(agent.propose_hypothesis(changes={"LR": 0.9}), best.source)
     baseline = agent.run_experiment()
     assert (baseline.status, baseline.parent, baseline.gain_reported) == ("ok", None, None)
