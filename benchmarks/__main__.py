@@ -42,6 +42,7 @@ BENCHMARKS = {
     "contamination": "whether new text gives away who trained on the validation text",
     "proposer": "the built-in search against random search and Optuna",
     "search": "the built-in search beside TPE, CMA-ES, NGOpt and random search, on functions and models",
+    "unseen": "the built-in search beside seven others, on problems drawn from a seed that nobody tuned it to",
     "strangers": "programs as one finds them: what is understood of them, what the search finds, how far it gets",
     "sharing": "peers that share a log against peers that are alone",
     "pages": "the answers behind the pages in a large log",

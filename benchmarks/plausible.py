@@ -38,6 +38,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "soak/left_over": (0, 0),
     "soak/out_of_memory": (1, 1),
     **{f"strangers/{kind} ": (0, 1) for kind in ("texts", "named", "directions", "folders")},
+    **{f"unseen/{end}rank": (1, 8) for end in ("", "low_", "high_")},
+    **{f"unseen/{end}regret": (0, 1) for end in ("", "low_", "high_")},
+    "unseen/failed": (0, 1),
     "sharing/": (-8, 8),  # bits a byte, and differences of them
     "sharing/duplicates_percent": (0, 100),
     "scale/exponent": (-math.inf, math.inf),

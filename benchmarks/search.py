@@ -62,9 +62,9 @@ class Method(Protocol):
 class Ours:
     """The built-in search."""
 
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, *, noise: float | None = 0.0) -> None:
         digest = hashlib.sha256(b"search" + str(seed).encode()).digest()
-        self._problem = SearchProblem(digest, space.source, "minimize", 0.0, None, lambda _: None)
+        self._problem = SearchProblem(digest, space.source, "minimize", noise, None, lambda _: None)
         self._trials, self._waiting, self._asked = list[Measured](), list[Measured](), 0
 
     def ask(self) -> Genome:
@@ -235,23 +235,23 @@ def table(
                     reached = {method: found[method, seed].best(budget) for method in METHODS}
                     for method, value in reached.items():
                         key = f"{question.group}_b{batch}_{budget}_{method}"
-                        ranks[key].append(_rank(value, list(reached.values())))
+                        ranks[key].append(rank(value, list(reached.values())))
                         regrets[key].append(min(1.0, (value - lowest) / (first - lowest)) if first > lowest else 0.0)
             for (method, _), trials in found.items():
                 failed[f"{question.group}_{method}"].append(trials.failed)
     figures = {f"rank_{key}": float(np.mean(values)) for key, values in ranks.items()}
     for key, values in regrets.items():
-        low, high = _bootstrap(values)
+        low, high = bootstrap(values)
         figures |= {f"regret_{key}": float(np.mean(values)), f"regret_low_{key}": low, f"regret_high_{key}": high}
     return figures | {f"failed_{key}": float(np.mean(values)) for key, values in failed.items()}
 
 
-def _rank(value: float, values: Sequence[float]) -> float:
+def rank(value: float, values: Sequence[float]) -> float:
     """The place among values, 1 for the smallest; those that are equal share theirs."""
     return 1 + sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2
 
 
-def _bootstrap(values: Sequence[float], times: int = 1000) -> tuple[float, float]:
+def bootstrap(values: Sequence[float], times: int = 1000) -> tuple[float, float]:
     """The 95 % interval of a mean by drawing the values again."""
     drawn = np.random.Generator(np.random.PCG64(0)).choice(np.asarray(values), (times, len(values))).mean(axis=1)
     low, high = np.percentile(drawn, [2.5, 97.5])

@@ -8,6 +8,7 @@ lie close.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -64,6 +65,17 @@ class SearchSettings:
 
     What others try now will be known when this run ends: a round of many peers is not spent on steps from the baseline.
     """
+    cover: int = 6
+    """Every second of so many programs comes from the whole space, with the words that were tried least.
+
+    There are up to twice as many until each word was tried: a model can't decide about what it never saw.
+    """
+    word_from: int = 15
+    word_share: float = 0.2
+    """From so many programs on, this share of proposals improves the best one with another word.
+
+    Beside the settings of the word that leads, other words look worse than they are.
+    """
     random_share: float = 0.03
     """Share of proposals from the whole space once all may change, for ever: the model may be wrong."""
     good_share: float = 0.15
@@ -85,7 +97,11 @@ class SearchSettings:
     least_weight: float = 0.3
     """Weight of the worst runs in the model; the best weigh 1."""
     small: int = 8
-    """Up to so many parameters genomes are drawn from the whole space too, and not near good ones alone."""
+    """Up to so many parameters a space is small; a larger one is as soon as ``per_gene`` runs come to each of them.
+
+    In a small one genomes are drawn from the whole space too, and runs say how rough and how noisy scores are.
+    """
+    per_gene: int = 2
     wide: int = 2
     """So many times more of them than near good ones; these were chosen by functions and models (benchmarks search)."""
     equal: float = 0.1
@@ -99,6 +115,10 @@ class SearchSettings:
     margin: float = 0.3
     small_margin: float = 1.0
     """How far below the best score the model's scale begins, in distances from the best to the middle score."""
+
+    def is_small(self, parameters: int, runs: int) -> bool:
+        """Whether so many runs that work know a space with so many parameters well."""
+        return parameters <= max(self.small, runs // self.per_gene)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +189,17 @@ def next_move(
     def reachable(genome: Genome) -> bool:
         return (has_evidence or _changes(parents[0].genome, genome) <= most) and usable(genome)
 
+    tried = [*(sample.genome for sample in (*working, *failed)), *claimed]
+    words = [parameter for parameter in parameters if not parameter.ordered and not parameter.name.startswith("+")]
+    if parents and _wants_cover(words, tried, settings):
+        return _covering(parameters, words, parents[0].genome, tried, draws, usable)
     if len(working) < settings.start or not parents:
         return _near(space, parents, draws, usable, min(most, len(parameters)), settings)
     if has_evidence and draws.chance(settings.random_share):
         return _random(parameters, draws, usable)
     scale = _scale([sample.score for sample in working], parameters, settings)
     model = _model(parameters, history, scale, draws, settings)
-    small = len(parameters) <= settings.small
+    small = settings.is_small(len(parameters), len(working))
     # What is claimed may be better than all that is known: in small spaces a batch must not crowd around it.
     incumbents = [sample.genome for sample in parents] + list(claimed[:MOST_CLAIMS] if small else ())
     best = min(model.at(genome)[0] for genome in incumbents)
@@ -187,17 +211,28 @@ def next_move(
     if small:
         anywhere_else = (anywhere(parameters, draws) for _ in range(settings.wide * settings.drawn))
         drawn += [genome for genome in anywhere_else if reachable(genome)]
+    allowed: Fresh = reachable
+    if words and len(tried) >= settings.word_from and draws.chance(settings.word_share):
+        word, leading = draws.choice(words), parents[0].genome
+        choice = draws.choice([each for each in word.range.choices if each != leading[word.name]])
+        of_choice = [sample.genome for sample in working if sample.genome[word.name] == choice]
+        best = min(model.at(genome)[0] for genome in of_choice or [{**leading, word.name: choice}])
+        drawn = [genome for each in drawn if reachable(genome := {**each, word.name: choice})]
+
+        def allowed(genome: Genome) -> bool:
+            return genome[word.name] == choice and reachable(genome)
+
     if not drawn:
         return _random(parameters, draws, usable)
     steps = len({sample.score for sample in working}) < (1.0 - settings.equal) * len(working)
     dense = None
     if claimed and steps and small and draws.chance(settings.dense_share):
         others = [sample for sample in working if sample.tier is None or sample.tier != first] + list(failed)
-        dense = _densest(parameters, standing, others, draws, reachable, settings)
-    genome = dense or _climb(parameters, drawn, promise, draws, reachable, settings)
+        dense = _densest(parameters, standing, others, draws, allowed, settings)
+    genome = dense or _climb(parameters, drawn, promise, draws, allowed, settings)
     parent = min(parents, key=lambda sample: (_changes(sample.genome, genome), sample.score))
     if dense is None:
-        genome = _without_ballast(parent.genome, genome, promise, usable)
+        genome = _without_ballast(parent.genome, genome, promise, allowed)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
     return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
 
@@ -337,7 +372,7 @@ class _ScoreScale:
 
 def _scale(scores: Sequence[float], parameters: Sequence[Parameter], settings: SearchSettings) -> _ScoreScale:
     """The scale of sorted scores."""
-    share = settings.small_margin if len(parameters) <= settings.small else settings.margin
+    share = settings.small_margin if settings.is_small(len(parameters), len(scores)) else settings.margin
     best, middle, cap = scores[0], scores[len(scores) // 2], scores[(len(scores) - 1) * 4 // 5]
     margin = share * (middle - best)
     floor = best - (margin if margin > 1e-9 * abs(best) else abs(best) or 1.0)
@@ -364,7 +399,7 @@ def _model(
     if len(rows) > MOST_ROWS:
         rows = rows[: MOST_ROWS // 2] + draws.sample(rows[MOST_ROWS // 2 :], MOST_ROWS // 2)
     belief = settings.belief
-    if len(parameters) <= settings.small:
+    if settings.is_small(len(parameters), len(working)):
         belief = likeliest(parameters, rows, belief)
     return fit(parameters, rows, claimed[:MOST_CLAIMS], belief)
 
@@ -380,6 +415,36 @@ def _near(
         genome = few_changes(parameters, centre, 1 + draws.below(most), settings.first_step, draws)
         if usable(genome):
             return Move(genome, "local", parent, None)
+    return _random(parameters, draws, usable)
+
+
+def _wants_cover(words: Sequence[Parameter], tried: Sequence[Genome], settings: SearchSettings) -> bool:
+    """Whether the next genome comes from the whole space: every second one at first, until each word was tried."""
+    if len(tried) % 2 or len(tried) >= 2 * settings.cover:
+        return False
+    return len(tried) < settings.cover or any(
+        {genome[word.name] for genome in tried} < {*word.range.choices} for word in words
+    )
+
+
+def _covering(
+    parameters: Sequence[Parameter],
+    words: Sequence[Parameter],
+    leading: Genome,
+    tried: Sequence[Genome],
+    draws: Draws,
+    usable: Fresh,
+) -> Move | None:
+    """A genome from the whole space with the words that were tried least, and the patches of the leading one."""
+    counts = {word.name: Counter(genome[word.name] for genome in tried) for word in words}
+    patches = {name: value for name, value in leading.items() if name.startswith("+")}
+    for _ in range(200):
+        genome = {**anywhere(parameters, draws), **patches}
+        for word in words:
+            choices = draws.sample(word.range.choices, len(word.range.choices))
+            genome[word.name] = min(choices, key=counts[word.name].__getitem__)
+        if usable(genome):
+            return Move(genome, "random", None, None)
     return _random(parameters, draws, usable)
 
 
