@@ -6,9 +6,11 @@ Pure. What an object's own methods raise becomes a sentence: they are other peop
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections import deque
 from collections.abc import Mapping
 from datetime import date, time, timedelta
+from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +18,15 @@ from autoresearch.errors import BadMessage
 from autoresearch.text import one_line
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
+# Types of numbers on the wire, all little-endian. bfloat16 is a tensor's alone: numpy does not know it.
+NUMBERS = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+BFLOAT16 = "bfloat16"
 _ARRAYS = ("__array__", "__array_interface__")
 
 
@@ -67,6 +76,33 @@ def _numbers(array: NDArray[Any], value: object) -> NDArray[Any]:
             hint="send it as numbers, as with astype('float32')",
         )
     return array
+
+
+def bytes_of(array: NDArray[Any]) -> memoryview:
+    """The array's bytes, row by row; a copy only where they lie differently."""
+    import numpy as np
+
+    flat: Any = np.ascontiguousarray(array).reshape(-1)
+    return memoryview(flat.view(np.uint8))
+
+
+def tensor_of(array: np.ndarray[Any, np.dtype[Any]], *, bfloat: bool) -> object:
+    """A tensor where torch is loaded, else an array. Nothing that comes makes this process load torch."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        if bfloat:
+            raise BadMessage("a bfloat16 tensor came, which numpy does not know", hint="import torch here first")
+        return array
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if bfloat else tensor
+
+
+@cache
+def number_types() -> dict[str, np.dtype[Any]]:
+    """The types of numbers by their names on the wire."""
+    import numpy as np
+
+    return {name: np.dtype(name).newbyteorder("<") for name in NUMBERS}
 
 
 def plain_of(value: object) -> object:

@@ -19,7 +19,16 @@ import msgspec
 from msgspec.msgpack import Ext
 
 from autoresearch.errors import BadMessage
-from autoresearch.services.conversions import array_of, plain_of, type_name
+from autoresearch.services.conversions import (
+    BFLOAT16,
+    NUMBERS,
+    array_of,
+    bytes_of,
+    number_types,
+    plain_of,
+    tensor_of,
+    type_name,
+)
 from autoresearch.text import one_line
 
 if TYPE_CHECKING:
@@ -43,13 +52,6 @@ INLINE_BYTES = 8192
 # MessagePack extension types. TUPLE and SET hold a list; ARRAY, SCALAR and TENSOR [type of number, shape, bytes or
 # frame]; COMPLEX [real, imaginary]; MOMENT a date and time as ISO 8601 text.
 TUPLE, SET, ARRAY, SCALAR, TENSOR, COMPLEX, MOMENT = 1, 2, 3, 4, 5, 6, 7
-
-# Types of numbers on the wire, all little-endian. bfloat16 is a tensor's alone: numpy does not know it.
-NUMBERS = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-)
-BFLOAT16 = "bfloat16"
 
 
 Frame = bytes | memoryview
@@ -269,7 +271,7 @@ class _Writing:
         if array.nbytes <= INLINE_BYTES:
             return Ext(kind, _ENCODER.encode((name, array.shape, array.tobytes())))
         self._bytes += array.nbytes
-        self.frames.append(_bytes_of(array))
+        self.frames.append(bytes_of(array))
         return Ext(kind, _ENCODER.encode((name, array.shape, len(self.frames))))
 
     def _room(self, size: int) -> None:
@@ -278,14 +280,6 @@ class _Writing:
             raise BadMessage(
                 f"a message has {size:,} bytes of arrays; {MAX_BYTES:,} is the most", hint="send it in several messages"
             )
-
-
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    """The array's bytes, row by row; a copy only where they lie differently."""
-    import numpy as np
-
-    flat: Any = np.ascontiguousarray(array).reshape(-1)
-    return memoryview(flat.view(np.uint8))
 
 
 @cache
@@ -376,7 +370,7 @@ class _Reading:
         import numpy as np
 
         bfloat = code == TENSOR and packed.name == BFLOAT16
-        kind = _kinds()["int16" if bfloat else packed.name]
+        kind = number_types()["int16" if bfloat else packed.name]
         shape = packed.shape
         if len(shape) > MAX_DIMENSIONS or any(side < 0 for side in shape):
             raise ValueError(shape)
@@ -390,29 +384,11 @@ class _Reading:
             array = array.copy()
         if code == SCALAR:
             return array[()]
-        return _tensor(array, bfloat=bfloat) if code == TENSOR else array
+        return tensor_of(array, bfloat=bfloat) if code == TENSOR else array
 
     def _frame(self, number: int) -> bytes | memoryview:
         self.unused.remove(number)  # a frame belongs to one array
         return self.frames[number]
-
-
-def _tensor(array: np.ndarray[Any, np.dtype[Any]], *, bfloat: bool) -> object:
-    """A tensor where torch is loaded, else an array. Nothing that comes makes this process load torch."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        if bfloat:
-            raise BadMessage("a bfloat16 tensor came, which numpy does not know", hint="import torch here first")
-        return array
-    tensor = torch.from_numpy(array)
-    return tensor.view(torch.bfloat16) if bfloat else tensor
-
-
-@cache
-def _kinds() -> dict[str, np.dtype[Any]]:
-    import numpy as np
-
-    return {name: np.dtype(name).newbyteorder("<") for name in NUMBERS}
 
 
 def _check(value: object, depth: int) -> None:
