@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,16 @@ import msgspec
 from msgspec.msgpack import Ext
 
 from autoresearch.errors import BadMessage
+from autoresearch.services.conversions import (
+    BFLOAT16,
+    NUMBERS,
+    array_of,
+    bytes_of,
+    number_types,
+    plain_of,
+    tensor_of,
+    type_name,
+)
 from autoresearch.text import one_line
 
 if TYPE_CHECKING:
@@ -39,15 +49,9 @@ MAX_DIMENSIONS = 32
 # ZeroMQ also keeps larger frames alone that are in memory of their own, aligned for every type of number.
 INLINE_BYTES = 8192
 
-# MessagePack extension types. TUPLE and SET hold a list; the others [type of number, shape, bytes or frame].
-TUPLE, SET, ARRAY, SCALAR, TENSOR = 1, 2, 3, 4, 5
-
-# Types of numbers on the wire, all little-endian. bfloat16 is a tensor's alone: numpy does not know it.
-NUMBERS = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-)
-BFLOAT16 = "bfloat16"
+# MessagePack extension types. TUPLE and SET hold a list; ARRAY, SCALAR and TENSOR [type of number, shape, bytes or
+# frame]; COMPLEX [real, imaginary]; MOMENT a date and time as ISO 8601 text.
+TUPLE, SET, ARRAY, SCALAR, TENSOR, COMPLEX, MOMENT = 1, 2, 3, 4, 5, 6, 7
 
 
 Frame = bytes | memoryview
@@ -55,7 +59,7 @@ Frame = bytes | memoryview
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 _KEYS = frozenset({type(None), bool, int, float, str, bytes})
 _NAMES = frozenset(NUMBERS)
-_HINT = "send None, bools, numbers, text, bytes, arrays, tensors, or lists, tuples, sets and dicts of these"
+_HINT = "send None, bools, numbers, text, bytes, times, arrays, tensors, or lists, tuples, sets and dicts of these"
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -104,10 +108,23 @@ def _is_plain(value: object, depth: int) -> bool:
 def _packed(plain: object) -> bytes:
     try:
         return _ENCODER.encode(plain)
-    except OverflowError as error:
+    except (OverflowError, UnicodeEncodeError) as error:
+        # MessagePack names no place: the part that fails alone is the one
+        for key, part in (
+            plain.items() if isinstance(plain, dict) else enumerate(plain if isinstance(plain, list) else ())
+        ):
+            _placed(key, _packed, part)
+        if isinstance(error, UnicodeEncodeError):
+            raise BadMessage("text in a message is no valid Unicode", hint="send it as bytes") from error
         raise BadMessage("a whole number in a message needs more than 64 bits", hint=_HINT) from error
-    except UnicodeEncodeError as error:
-        raise BadMessage("text in a message is no valid Unicode", hint="send it as bytes") from error
+
+
+def _placed(key: object, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - what it returns
+    """The function's value; where it can't be sent, the sentence begins with the part's key or place."""
+    try:
+        return function(*arguments)
+    except BadMessage as error:
+        raise BadMessage(f"{one_line(repr(key), 40)}: {error}", hint=error.hint) from error
 
 
 def _bounded(frame: bytes) -> bytes:
@@ -173,6 +190,7 @@ class _Writing:
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
+        self._bytes = 0
 
     def plain(self, value: object, depth: int) -> object:
         """What MessagePack encodes as it is."""
@@ -184,25 +202,23 @@ class _Writing:
         if isinstance(value, dict):
             for key in value:
                 if type(key) not in _KEYS:
-                    raise BadMessage(f"a {_name(key)} as a key of a dict cannot be sent", hint="use text as keys")
+                    raise BadMessage(f"a {type_name(key)} as a key of a dict cannot be sent", hint="use text as keys")
             return {key: self._part(key, part, depth) for key, part in value.items()}
         if isinstance(value, list):
-            return [part if type(part) in _PLAIN else self.plain(part, depth + 1) for part in value]
+            return self._parts(value, depth)
         if isinstance(value, tuple):
-            return Ext(TUPLE, _packed([self.plain(part, depth + 1) for part in value]))
+            return Ext(TUPLE, _packed(self._parts(value, depth)))
         if isinstance(value, set | frozenset):
-            return Ext(SET, _packed([self.plain(part, depth + 1) for part in value]))
-        return self._number(value)
+            return Ext(SET, _packed(self._parts(value, depth)))
+        return self._other(value, depth)
+
+    def _parts(self, values: Iterable[object], depth: int) -> list[object]:
+        return [self._part(place, part, depth) for place, part in enumerate(values)]
 
     def _part(self, key: object, part: object, depth: int) -> object:
-        if type(part) in _PLAIN:
-            return part
-        try:
-            return self.plain(part, depth + 1)
-        except BadMessage as error:
-            raise BadMessage(f"{one_line(repr(key), 40)}: {error}", hint=error.hint) from error
+        return part if type(part) in _PLAIN else _placed(key, self.plain, part, depth + 1)
 
-    def _number(self, value: object) -> object:
+    def _other(self, value: object, depth: int) -> object:
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
         if numpy is not None and isinstance(value, numpy.ndarray):
             return self._array(ARRAY, _name_of(value.dtype), value)
@@ -215,10 +231,21 @@ class _Writing:
                 return plain(value)
         if isinstance(value, bytes | bytearray | memoryview):
             return bytes(value)
-        raise BadMessage(f"a {_name(value)} cannot be sent", hint=_HINT)
+        if isinstance(value, complex):
+            return Ext(COMPLEX, _ENCODER.encode((value.real, value.imag)))
+        array = array_of(value)
+        if array is not None:
+            return self._array(ARRAY, _name_of(array.dtype), array)
+        other = plain_of(value)
+        if other is value:
+            raise BadMessage(f"a {type_name(value)} cannot be sent", hint=_HINT)
+        if isinstance(value, datetime):
+            return Ext(MOMENT, _ENCODER.encode(other))
+        return self.plain(other, depth)
 
     def _tensor(self, value: Any, torch: Any) -> object:  # noqa: ANN401 - torch is not loaded here
         try:
+            self._room(value.numel() * value.element_size())
             tensor = value.detach().cpu().contiguous()
             name = str(tensor.dtype).removeprefix("torch.")
             return self._array(
@@ -238,30 +265,26 @@ class _Writing:
             )
         if array.ndim > MAX_DIMENSIONS:
             raise BadMessage(f"an array of {array.ndim} dimensions cannot be sent", hint="reshape it")
+        self._room(array.nbytes)
         if sys.byteorder == "big" or not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("<"))
         if array.nbytes <= INLINE_BYTES:
             return Ext(kind, _ENCODER.encode((name, array.shape, array.tobytes())))
-        self.frames.append(_bytes_of(array))
+        self._bytes += array.nbytes
+        self.frames.append(bytes_of(array))
         return Ext(kind, _ENCODER.encode((name, array.shape, len(self.frames))))
 
-
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    """The array's bytes, row by row; a copy only where they lie differently."""
-    import numpy as np
-
-    flat: Any = np.ascontiguousarray(array).reshape(-1)
-    return memoryview(flat.view(np.uint8))
+    def _room(self, size: int) -> None:
+        """Refuse what is too large before it is copied: a view may show more than there is memory for."""
+        if (size := size + self._bytes) > MAX_BYTES:
+            raise BadMessage(
+                f"a message has {size:,} bytes of arrays; {MAX_BYTES:,} is the most", hint="send it in several messages"
+            )
 
 
 @cache
 def _name_of(dtype: np.dtype[Any]) -> str:
     return dtype.name
-
-
-def _name(value: object) -> str:
-    kind = type(value)
-    return one_line(kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}", 60)
 
 
 _PLAIN_VALUES = frozenset({type(None), bool, int, float, str, bytes})
@@ -331,6 +354,10 @@ class _Reading:
             return tuple(self._list(data))
         if code == SET:
             return set(self._list(data))
+        if code == COMPLEX:
+            return complex(*msgspec.msgpack.decode(data, type=tuple[float, float]))
+        if code == MOMENT:
+            return datetime.fromisoformat(msgspec.msgpack.decode(data, type=str))
         if code in {ARRAY, SCALAR, TENSOR}:
             return self._array(code, _PACKED.decode(data))
         raise ValueError(code)
@@ -343,7 +370,7 @@ class _Reading:
         import numpy as np
 
         bfloat = code == TENSOR and packed.name == BFLOAT16
-        kind = _kinds()["int16" if bfloat else packed.name]
+        kind = number_types()["int16" if bfloat else packed.name]
         shape = packed.shape
         if len(shape) > MAX_DIMENSIONS or any(side < 0 for side in shape):
             raise ValueError(shape)
@@ -357,39 +384,19 @@ class _Reading:
             array = array.copy()
         if code == SCALAR:
             return array[()]
-        return _tensor(array, bfloat=bfloat) if code == TENSOR else array
+        return tensor_of(array, bfloat=bfloat) if code == TENSOR else array
 
     def _frame(self, number: int) -> bytes | memoryview:
         self.unused.remove(number)  # a frame belongs to one array
         return self.frames[number]
 
 
-def _tensor(array: np.ndarray[Any, np.dtype[Any]], *, bfloat: bool) -> object:
-    """A tensor where torch is loaded, else an array. Nothing that comes makes this process load torch."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        if bfloat:
-            raise BadMessage("a bfloat16 tensor came, which numpy does not know", hint="import torch here first")
-        return array
-    tensor = torch.from_numpy(array)
-    return tensor.view(torch.bfloat16) if bfloat else tensor
-
-
-@cache
-def _kinds() -> dict[str, np.dtype[Any]]:
-    import numpy as np
-
-    return {name: np.dtype(name).newbyteorder("<") for name in NUMBERS}
-
-
 def _check(value: object, depth: int) -> None:
-    """Refuse deep nesting, and the times that MessagePack knows and messages do not. Raises ValueError."""
+    """Refuse deep nesting. Raises ValueError."""
     kind = type(value)
     if kind in _PLAIN_VALUES:
         return
     if kind not in _CONTAINERS:
-        if isinstance(value, datetime):
-            raise ValueError(value)
         return
     if depth >= MAX_DEPTH:
         raise ValueError(depth)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autoresearch.errors import BadMessage, ServiceError, ServiceRefused
-from autoresearch.services.data.data_store import DataStoreBase, SamplesPerInsert, ledger_of
+from autoresearch.services.data.data_store import NONE_YET, DataStoreBase, SamplesPerInsert, ledger_of
 from autoresearch.services.data.transfer import RowsSent, RowsTaken, Sending, as_message, from_columns, rows_sent
 from autoresearch.services.links.both_ends import ServiceClient, ServiceServer
-from autoresearch.services.links.client import Errors
+from autoresearch.services.links.client import Errors, RequestClient
 from autoresearch.services.links.newest import Publisher
 from autoresearch.services.links.server import RequestServer
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
@@ -103,6 +103,10 @@ class TrainerServer(ServiceServer):
     def data_store(self, name: str) -> DataStoreBase | None:
         """The store of a name; none where there is none."""
         return self._stores.get(name)
+
+    def store_names(self) -> set[str]:
+        """The names of all stores."""
+        return set(self._stores)
 
     def publish_network(self, payload: Any) -> int:  # noqa: ANN401 - weights may be anything that can be sent
         """Make these the newest weights, and return their version. They may change afterwards.
@@ -225,6 +229,11 @@ class TrainerClient(ServiceClient):
         newest = self._caller.ask({"type": "network_version"})
         return max(0, newest - self.network_version) if isinstance(newest, int) else None
 
+    @property
+    def req_rep_client(self) -> RequestClient:
+        """The link for rows and requests, as agentlace calls it: its ``timeout_ms`` may be changed."""
+        return self._caller.link
+
     def rows_lost(self, name: str) -> int:
         """How many rows a store of this client forgot, for lack of room, before they were sent."""
         return self._sending[name].lost
@@ -236,6 +245,24 @@ class TrainerClient(ServiceClient):
         results = [self._send(sending) for sending in self._sending.values()]
         return all(results)
 
+    def update_datastore(self, name: str, from_id: int, confirm_update: bool = False) -> bool:  # noqa: ARG002, FBT001, FBT002
+        """Send the rows of one store that are newer than ``from_id``: whether they are at the server now.
+
+        Rows that the server has are not stored twice. Every update is confirmed, so ``confirm_update`` changes nothing.
+        """
+        if name not in self._sending:
+            self._caller.failed(ServiceRefused(f"this client has no data store {name}", hint="give it in data_stores"))
+            return False
+        return self._may_ask() and self._send(self._sending[name], from_id)
+
+    def get_server_last_update_id(self, name: str) -> int | None:
+        """The number of the last row of this client's store that the server has; -1 for none, None for no answer."""
+        if name not in self._sending:
+            self._caller.failed(ServiceRefused(f"this client has no data store {name}", hint="give it in data_stores"))
+            return None
+        reply = self._caller.ask(self._sending[name].question)
+        return reply if isinstance(reply, int) else None
+
     def request(self, type: str, payload: Any) -> Any:  # noqa: A002, ANN401 - the call that agentlace's programs make
         """The answer of the server's ``request_callback``; None where there is none, or the config has no such type."""
         if type not in self.config.request_types:
@@ -245,9 +272,9 @@ class TrainerClient(ServiceClient):
             return None
         return self._caller.ask({"type": "request", "name": type, "payload": payload})
 
-    def recv_network_callback(self, callback_fn: Callable[[Any], object]) -> None:
+    def recv_network_callback(self, callback: Callable[[Any], object]) -> None:
         """Call this with the newest weights, in a thread of its own; at once where there are some."""
-        self._subscribe(callback_fn)
+        self._subscribe(callback)
 
     def start_async_update(self, interval: float = 10) -> None:
         """Update every ``interval`` seconds in a thread of its own, until ``stop``."""
@@ -270,9 +297,9 @@ class TrainerClient(ServiceClient):
                 _logger.warning("rows were not sent: %s", error)
             self._ended.wait(interval)
 
-    def _send(self, sending: Sending) -> bool:
+    def _send(self, sending: Sending, from_id: int = NONE_YET) -> bool:
         try:
-            sending.send()
+            sending.send(from_id)
         except ServiceError as error:
             _logger.info("rows of %s were not sent: %s", sending.name, error)
             self._caller.failed(error)
@@ -296,6 +323,7 @@ class TrainerSMInterface:
     def __init__(self) -> None:
         self.network_version = 0
         self._on_network: list[Callable[[Any], object]] = []
+        self._on_request: Callable[[str, Any], Any] | None = None
         self._stores: dict[str, DataStoreBase] = {}
 
     def register_data_store(self, name: str, data_store: DataStoreBase) -> None:
@@ -310,12 +338,20 @@ class TrainerSMInterface:
         """Call this with published weights."""
         self._on_network.append(callback_fn)
 
-    def publish_network(self, payload: Any) -> int:  # noqa: ANN401 - weights may be anything
+    def register_request_callback(self, callback_fn: Callable[[str, Any], Any]) -> None:
+        """Answer requests with this."""
+        self._on_request = callback_fn
+
+    def request(self, type: str, payload: Any) -> Any:  # noqa: A002, ANN401 - the call that agentlace's programs make
+        """The answer of the request callback; None without one."""
+        return self._on_request(type, payload) if self._on_request is not None else None
+
+    def publish_network(self, params: Any) -> int:  # noqa: ANN401 - weights may be anything
         """Call every callback with these weights now, and return their version."""
         self.network_version += 1
         for callback in self._on_network:
             try:
-                callback(payload)
+                callback(params)
             except Exception:
                 _logger.exception("the callback for published weights raised an error")
         return self.network_version

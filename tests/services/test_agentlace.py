@@ -158,3 +158,40 @@ def test_an_image_of_many_scans_is_not_decoded() -> None:
     for hostile in (*many, *few, with_scans(mat_to_jpeg(small), 20_000)):
         with pytest.raises(BadMessage, match="scans came, which takes too long"):
             jpeg_to_mat(hostile)
+
+
+def test_a_trainer_has_agentlaces_calls() -> None:
+    server = TrainerServer(TrainerConfig(port_number=0, broadcast_port=0))
+    store, own = agentlace.QueuedDataStore(100), agentlace.QueuedDataStore(100)
+    server.register_data_store("rows", store)
+    server.start(threaded=True)
+    ports = TrainerConfig(port_number=server.port, broadcast_port=server.broadcast_port)
+    client = TrainerClient("rows", "localhost", ports, own, wait_for_server=True)
+    weights: list[Any] = []
+    try:
+        assert server.store_names() == {"rows"}
+        assert client.get_server_last_update_id("rows") == -1
+        own.batch_insert(list(range(10)))
+        assert client.update_datastore("rows", 3)
+        assert client.update_datastore("rows", -1, confirm_update=True)
+        assert client.update()
+        assert store.get_latest_data(-1) == [4, 5, 6, 7, 8, 9]
+        assert client.get_server_last_update_id("rows") == 9
+        client.req_rep_client.timeout_ms = 20_000
+        client.req_rep_client.reset_socket()
+        assert client.update()
+        assert not client.update_datastore("unknown", -1)
+        assert "no data store unknown" in str(client.last_error)
+        assert client.get_server_last_update_id("unknown") is None
+        client.recv_network_callback(callback=weights.append)
+        server.publish_network(payload=[1])
+        wait_for(lambda: bool(weights))
+    finally:
+        client.stop()
+        server.stop()
+    both = agentlace.TrainerSMInterface()
+    assert both.request("stats", 1) is None
+    both.register_request_callback(lambda kind, payload: {kind: payload})
+    both.recv_network_callback(callback_fn=weights.append)
+    both.publish_network(params=[2])
+    assert (both.request("stats", 1), weights[-1]) == ({"stats": 1}, [2])

@@ -47,6 +47,15 @@ def test_insert_and_retrieve() -> None:
     assert samples["data"].shape == (45,)
     assert valid["data"].all()
     assert store.sample("default", 64)[0]["index"].shape == (64,)
+    assert np.flatnonzero(store.metadata["trajectory_begin_flag"]).tolist() == [0, 10, 25]
+    assert {name: int(column[44]) for name, column in store.metadata.items()} == {
+        "ep_begin": 25,
+        "ep_end": 45,
+        "trajectory_id": 2,
+        "seq_id": 44,
+        "trajectory_begin_flag": 0,
+    }
+    assert {int(column[45]) for column in store.metadata.values()} == {-1, 0}
 
 
 def test_windows_over_an_end_are_marked() -> None:
@@ -148,6 +157,23 @@ class Model:
             self.done.append(self.open)
         self.open = []
 
+    def described(self) -> list[dict[str, int | bool]]:
+        """What ``metadata`` says of each row, by its id."""
+        rows: list[dict[str, int | bool]] = []
+        for number, each in enumerate([*self.done, self.open]):
+            begin = len(rows)
+            rows += [
+                {
+                    "ep_begin": begin,
+                    "ep_end": -1 if each is self.open else begin + len(each),
+                    "trajectory_id": number,
+                    "seq_id": at,
+                    "trajectory_begin_flag": at == begin,
+                }
+                for at in range(begin, begin + len(each))
+            ]
+        return rows
+
     def drawn(self) -> list[list[int]]:
         windows, at = [], 0
         for each in [*self.done, self.open]:
@@ -185,6 +211,11 @@ def test_it_draws_what_the_rules_say(capacity: int, shortest: int, script: list[
                 number += 1
         rows = [each for trajectory in model.drawn() for each in trajectory]
         assert len(buffer) == len(rows)
+        metadata, described = buffer.metadata, model.described()
+        for row in buffer.ids:
+            at = {name: column[row % capacity] for name, column in metadata.items()}
+            assert at == described[row]
+        assert {column.shape for column in metadata.values()} == {(capacity,)}
         copied = buffer.get_latest_data(sent)
         sent = buffer.latest_data_id()
         copy.batch_insert([{"n": row["n"]} for row in copied])

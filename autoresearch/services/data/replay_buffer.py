@@ -196,7 +196,9 @@ class ReplayBuffer(DataStoreBase):
             oldest = self._count - len(self)
             if indx is None:
                 if not self._count:
-                    raise UsageError("the buffer is empty", hint="wait until len(buffer) is above 0")
+                    raise UsageError(
+                        "the buffer is empty", hint="sample() waits for no rows: wait until len(buffer) is above 0"
+                    )
                 indices: Array = self._random.integers(oldest, self._count, batch_size)
             else:
                 indices = np.asarray(indx, np.int64)

@@ -39,6 +39,9 @@ class SpansState(msgspec.Struct, frozen=True):
     following: int
     begin: int
     lengths: list[int]
+    # How many ended, and where that of the oldest row began. None: written by a version that knew neither.
+    ended: int | None = None
+    first: int | None = None
 
 
 class Spans:
@@ -53,7 +56,7 @@ class Spans:
             hint = f"min_trajectory_length is {shortest}; it must be positive and at most the capacity"
             raise UsageError(f"a capacity of {capacity} rows holds no trajectory", hint=hint)
         self.capacity, self.shortest = int(capacity), int(shortest)
-        self.oldest = self.newest = self.following = self._begin = 0
+        self.oldest = self.newest = self.following = self._begin = self._ended = 0
         self._begins = np.zeros(self.capacity, np.int64)
         self._ends = np.full(self.capacity, _OPEN, np.int64)
 
@@ -83,6 +86,7 @@ class Spans:
         held = np.arange(max(self._begin, self.following - self.capacity), self.following)
         self._ends[held % self.capacity] = self.following
         self._begin = self.following
+        self._ended += 1
 
     def bounds(self, indices: Array) -> tuple[Array, Array]:
         """Where the trajectory of each index begins and ends, as far as it may be drawn."""
@@ -126,24 +130,44 @@ class Spans:
             lengths.append(end - at)
             at = end
         lengths.append(self.following - at)
-        return SpansState(self.capacity, self.shortest, self.oldest, self.newest, self.following, self._begin, lengths)
+        ends = (self.oldest, self.newest, self.following, self._begin)
+        first = int(self._begins[self.oldest % self.capacity]) if len(lengths) > 1 else None
+        return SpansState(self.capacity, self.shortest, *ends, lengths, self._ended, first)
+
+    def columns(self) -> dict[str, Array]:
+        """Of the row at each place: its trajectory's begin, end and number, its own index; -1 where there is none."""
+        held = np.arange(self.oldest, self.following)
+        places = held % self.capacity
+        begins = self._begins[places]
+        # Each begin is that of the next trajectory; the one in progress has as many before it as ended.
+        different, order = np.unique(begins, return_inverse=True)
+        numbers = self._ended - np.count_nonzero(different != self._begin) + order
+        columns = {name: np.full(self.capacity, -1) for name in ("ep_begin", "ep_end", "trajectory_id", "seq_id")}
+        for name, values in zip(columns, (begins, self._ends[places], numbers, held), strict=True):
+            columns[name][places] = values
+        is_first = columns["seq_id"] == columns["ep_begin"]
+        return {**columns, "trajectory_begin_flag": is_first & (columns["seq_id"] != -1)}
 
     @classmethod
     def restored(cls, state: SpansState, path: str) -> Self:
         """The same again. Raises UsageError where the numbers contradict each other."""
         ledger = cls(state.capacity, state.shortest)
         in_order = state.oldest >= 0 and state.newest <= state.following and 0 <= state.begin <= state.following
+        in_order = in_order and (state.ended is None or len(state.lengths) - 1 <= state.ended <= state.begin)
+        in_order = in_order and (state.first is None or 0 <= state.first <= state.oldest)
         fits = state.oldest + sum(state.lengths) == state.following <= state.oldest + state.capacity
         if not (in_order and fits and state.lengths and min(state.lengths) >= 0):
             raise UsageError(f"{path} is damaged: its trajectories contradict its rows")
         at = state.oldest
         for length in state.lengths[:-1]:
             places = np.arange(at, at + length) % state.capacity
-            ledger._begins[places], ledger._ends[places] = at, at + length
+            ledger._begins[places] = at if state.first is None or at > state.oldest else state.first
+            ledger._ends[places] = at + length
             at += length
         ledger._begins[np.arange(at, state.following) % state.capacity] = state.begin
         ledger.oldest, ledger.newest, ledger.following = state.oldest, state.newest, state.following
         ledger._begin = state.begin
+        ledger._ended = len(state.lengths) - 1 if state.ended is None else state.ended
         return ledger
 
 
@@ -205,6 +229,16 @@ class TrajectoryBuffer(DataStoreBase):
     def dataset(self) -> dict[str, Array]:
         """The columns by name; names of nested rows are joined by ``/``. Row ``i`` is at ``i % capacity``."""
         return {key_name(key): column for key, column in self._ring.columns.items()}
+
+    @property
+    def metadata(self) -> dict[str, Array]:
+        """Columns beside those of ``dataset``: ``ep_begin``, ``ep_end``, ``trajectory_id``, ``seq_id``.
+
+        Also ``trajectory_begin_flag``. ``seq_id`` is the row's id; ``ep_end`` is -1 while the trajectory is open. At
+        places without a row all are -1, the flag False. They are copies, made by each call.
+        """
+        with self._lock:
+            return self._spans.columns()
 
     @property
     def ids(self) -> range:

@@ -161,15 +161,15 @@ class Sending:
         """What asks the server for the last row that it has."""
         return {"type": "get_last_update_id", "store": self.name, "source": source_of(self._store)}
 
-    def send(self) -> None:
-        """Bring everything that the store has to the server.
+    def send(self, from_id: int = NONE_YET) -> None:
+        """Bring what the store has after this row to the server.
 
         Raises:
             ServiceError: some of it did not arrive.
         """
         with self._lock:
             offset, self._offset = self._offset, None
-            self._offset = self._send(offset)
+            self._offset = self._send(offset, from_id)
 
     def _ask(self) -> int:
         answer = self._link.ask(self.question)
@@ -177,12 +177,13 @@ class Sending:
             raise NoAnswer(f"the server did not say what it has of {self.name}")
         return answer
 
-    def _send(self, offset: int | None) -> int:
+    def _send(self, offset: int | None, from_id: int) -> int:
         """Send from this offset on, and return the one that was reached."""
         for _ in range(_ATTEMPTS):
             number = self._ask() if offset is None else offset
-            rows, last = newer_than(self._store, number)
-            self._count_lost(number, last - len(rows))
+            begin = max(number, from_id)
+            rows, last = newer_than(self._store, begin)
+            self._count_lost(begin, last - len(rows))
             # Where nothing is new, only asking shows that the server is there and still has the rest.
             reached = self._send_all(rows, number, last) if rows or offset is None else self._ask()
             if reached >= number:

@@ -118,6 +118,8 @@ class RequestClient:
         with self._lock:
             self._drop()
 
+    reset_socket = close  # agentlace's name
+
     def __enter__(self) -> Self:
         return self
 
