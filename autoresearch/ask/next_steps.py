@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoresearch.ask.acts.suggesting import proposals
 from autoresearch.ask.comparing import MeasuredProgram, RankedPrograms, seeds_to_tell
 from autoresearch.ask.discussion import Fact
 from autoresearch.ask.lookup import FoundTask
@@ -35,6 +34,8 @@ def suggestions(
     me: bytes | None,
 ) -> Iterator[Fact]:
     """What the search would try, a change a sentence."""
+    from autoresearch.ask.acts.suggesting import proposals  # it loads numpy, which the daemon starts without
+
     if not baseline:
         return
     try:

@@ -33,6 +33,7 @@ def test_an_answer_tells_the_number_and_nothing_once_all_is_settled(tmp_path: Pa
     question, remote = declared(questions)[name], desk(village, tmp_path)
     named = {"id": "@", "participant": "me"}
     arguments = {name: named[name] for name in operation_of(question).in_path}
+    arguments |= {"setting": ["LR"]} if name == "groups" else {}
     request = msgspec.convert(arguments, operation_of(question).takes)
 
     def unsettled() -> int:

@@ -70,7 +70,8 @@ def seen(node: Notebook, task: Task, plan: RunPlan, now_ms: int) -> list[bool]:
     return [
         node.is_tried_elsewhere(plan, now_ms),
         any(
-            open_claim.source_digest == plan.source_digest for open_claim in claims(node.log, task, now_ms, node.author)
+            open_claim.source_digest == plan.source_digest
+            for open_claim in claims(node.log, task.digest, now_ms, node.author)
         ),
         bool(known_as(node.log, task, plan.source_digest, now_ms, me=node.author)),
     ]

@@ -5,6 +5,7 @@ What is made again by itself is left out: caches, runs in hand, sockets, the dae
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -96,6 +97,8 @@ def put_back(paths: Paths, file: Path) -> int:
                     shutil.copyfileobj(content, out)
         begun.unlink()
     except OSError as error:
+        if error.errno == errno.EINVAL and error.filename is None:  # it says to go where no file system goes
+            raise UsageError(f"{file} is no whole backup: {error.strerror}", hint="take another backup") from error
         raise Refused(f"{error.filename or file}: {error.strerror or error}", hint="look at that place") from error
     return len(members)
 

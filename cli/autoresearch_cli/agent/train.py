@@ -31,8 +31,7 @@ app = CommandApp()
     "train",
     ("autoresearch train agent.ini 1000", "1000 episodes"),
     ("autoresearch train --set trainer.epsilon=0.2", "with another parameter"),
-    ("autoresearch train --sweep trainer.learning_rate=0.1,0.5", "try each value, keep the best"),
-    ("autoresearch train --sweep policy=q_table,dqn", "try each policy"),
+    ("autoresearch train --sweep policy=q_table,dqn", "try each policy, or each value of a parameter, keep the best"),
     see="run, agent reset, list, install",
 )
 def train(  # noqa: PLR0913 - each is an option of the command
