@@ -269,9 +269,10 @@ def test_each_word_of_a_setting_is_tried_early_and_none_twice_alike() -> None:
 
 
 def test_a_space_of_twelve_settings_has_some_proposals_from_the_whole_space() -> None:
-    tried = genomes_of(WORDS, 13)
+    tried = genomes_of(WORDS, 40)
 
     def moved(genome: Mapping[str, Value]) -> int:
         return sum(value != tried[0][name] for name, value in genome.items())
 
-    assert sum(moved(genome) >= 9 for genome in tried) >= 4
+    assert any(moved(genome) >= 9 for genome in tried[:13])
+    assert any(moved(genome) >= 9 for genome in tried[30:])

@@ -66,9 +66,10 @@ class SearchSettings:
     What others try now will be known when this run ends: a round of many peers is not spent on steps from the baseline.
     """
     cover: int = 6
-    """Every second of so many programs comes from the whole space, with the words that were tried least.
+    """In a small space every second of so many programs comes from anywhere, with the words that were tried least.
 
-    There are up to twice as many until each word was tried: a model can't decide about what it never saw.
+    There are up to twice as many until each word was tried: a model can't decide about what it never saw. In a large
+    space such a program is too far from what works to say which word is good (benchmarks unseen, development half).
     """
     word_from: int = 15
     word_share: float = 0.2
@@ -191,7 +192,7 @@ def next_move(
 
     tried = [*(sample.genome for sample in (*working, *failed)), *claimed]
     words = [parameter for parameter in parameters if not parameter.ordered and not parameter.name.startswith("+")]
-    if parents and _wants_cover(words, tried, settings):
+    if parents and len(parameters) <= settings.small and _wants_cover(words, tried, settings):
         return _covering(parameters, words, parents[0].genome, tried, draws, usable)
     if len(working) < settings.start or not parents:
         return _near(space, parents, draws, usable, min(most, len(parameters)), settings)
