@@ -18,7 +18,7 @@ from autoresearch_cli.catalogue import Answered, CommandApp, Yes
 from autoresearch_cli.groups import VerbAndNoun
 from autoresearch_cli.mcp.clients import CLIENTS, Client, Server, block, with_server, without_server
 from autoresearch_cli.models import ClientAnswer
-from autoresearch_cli.rendering.output import say
+from autoresearch_cli.rendering.output import say, say_lines
 
 app = CommandApp()
 
@@ -92,7 +92,7 @@ def install(
     server = Server(str(Path(sys.executable).with_name("autoresearch")), arguments, environment)
     say(str(path))
     if not remove:
-        say(block(agent, server))
+        say_lines(block(agent, server))
     changed = without_server(text, agent) if remove else with_server(text, agent, server)
     answer = ClientAnswer(client=client, path=str(path), changed=changed != text, text=changed)
     if not answer.changed:
