@@ -71,18 +71,18 @@ def idea_in(folder: Path, *, parent: str = "", hypothesis: str = "", replicate: 
     if not parent:
         parent = started_from(folder)
         with open_desk() as desk:
-            if parent not in ("", BASELINE) and not is_here(desk, parent):
-                parent = ""  # the folder comes from another machine or network
+            if parent not in ("", BASELINE) and not _is_run_of(desk, task, parent):
+                parent = ""  # the folder comes from another machine or network, or its task is another one by now
     return Idea(task, task.program.decode(), parent, hypothesis, replicate)
 
 
-def is_here(desk: Desk, run: str) -> bool:
-    """Whether a run is in the log of this machine."""
+def _is_run_of(desk: Desk, task: Task, run: str) -> bool:
+    """Whether the log of this machine has a run on a task."""
     try:
-        desk.record(run)
+        body = desk.log.records.get(desk.record(run)).body
     except NotFound:
         return False
-    return True
+    return isinstance(body, Run) and body.task == task.digest
 
 
 def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:

@@ -48,7 +48,7 @@ async def effects_page(asking: Asking) -> web.Response:
     except NotFound:
         if query.task:
             raise
-        return await asking.render("effects.html", "effects", ranking=None)
+        return await asking.render("effects.html", "effects", ranking=None, notes=[], dead_ends=[])
     task = await asking.task_status()
     maximize = task is not None and task.direction == MAXIMIZE
     others = (await asking.ask(questions.runners, OfTask(task=query.task))).settings

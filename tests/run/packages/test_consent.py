@@ -95,7 +95,8 @@ def test_what_was_allowed_is_this_list_and_no_other(foreign: Path, wheels: Path,
     assert cli("task", "lock", str(foreign)).exit_code == 0
     assert (foreign / "task.toml").read_text() != text
     # The program is still the other participant's, so the new list needs an agreement of its own.
-    assert cli("run", str(foreign)).exit_code == 6
+    refused = cli("run", str(foreign))
+    assert refused.exit_code == 6, refused.stderr
 
 
 def answered(answer: str, *words: str) -> tuple[int, str]:
