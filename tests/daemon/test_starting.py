@@ -22,7 +22,10 @@ from tests.daemon.toy import write_toy_task
 pytestmark = pytest.mark.slow
 
 
-def test_work_that_is_asked_for_while_the_node_starts_is_done_in_the_sandbox(tmp_path: Path) -> None:
+def test_work_that_is_asked_for_while_the_node_starts_is_done_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "home"))  # for the worker, a process of its own
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "home")})
     paths.create()
     task = write_toy_task(tmp_path / "toy")
