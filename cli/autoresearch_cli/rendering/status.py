@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from autoresearch import words
 from autoresearch.ask import node
-from autoresearch.ask.runs.answers import SinceAnswer
+from autoresearch.ask.runs.answers import RunRow, SinceAnswer
 from autoresearch.errors import BEGIN
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
@@ -117,11 +117,16 @@ def report_lines(order: node.OrderView, happened: SinceAnswer, now_ms: int) -> l
         f"ended: {order.end}" if order.ended_ms else order_words(order, now_ms).split(" · ", 1)[1],
     ]
     gains = [
-        " · ".join(filter(None, (leading_words(row), f"gain {gain_words(row)}", row.headline, short(row.id))))
+        " · ".join(filter(None, (leading_words(row), _gain(row), row.headline, short(row.id))))
         for row in reversed(happened.gains)
     ]
     empty = [] if gains else [("gains", "none: no run became the best of its task")]
     return [("order", " · ".join(parts)), ("task", happened.sentence), *(("gain", text) for text in gains), *empty]
+
+
+def _gain(row: RunRow) -> str:
+    """The gain of a run against its parent; nothing where it has none, as the baseline."""
+    return f"gain {gain}" if (gain := gain_words(row)) else ""
 
 
 def now_lines(status: node.StatusAnswer, now_ms: int) -> list[str]:

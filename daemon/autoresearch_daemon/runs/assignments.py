@@ -247,17 +247,16 @@ class Assignments:
 
     def _finished(self, worker: str, plan: Plan, outcome: RunOutcome) -> inputs.Finished:
         """The end of a run. One that somebody stopped, or that was abandoned, is none that a person ordered."""
-        notebook, is_ok = self._core.notebook, outcome.status == RunStatus.OK
-        leader = notebook.leader(plan.task) if is_ok else None
-        is_best = leader is not None and leader.row.runs == 1 and leader.row.source_digest == plan.source_digest
-        sign, goal = notebook.log.tasks.sign(plan.task), self._core.service.status().goal_of(worker)
-        return inputs.Finished(
-            worker,
-            counted=outcome.status not in UNFINISHED,
-            failed=not is_ok,
-            is_best=is_best,
-            reaches_goal=leader is not None and goal is not None and sign * leader.value <= sign * goal,
-        )
+        is_ok, order = outcome.status == RunStatus.OK, self._core.service.status().searched_for(worker)
+        is_best = reaches_goal = False
+        if is_ok and order and (order.goal is not None or order.patience is not None):
+            with self._core.failures.watched(KEEPING):  # whatever the log says, the worker is free
+                notebook = self._core.notebook
+                leader, sign = notebook.leader(plan.task), notebook.log.tasks.sign(plan.task)
+                is_best = bool(leader and leader.row.runs == 1 and leader.row.source_digest == plan.source_digest)
+                reaches_goal = bool(leader and order.goal is not None and sign * leader.value <= sign * order.goal)
+        counted = outcome.status not in UNFINISHED
+        return inputs.Finished(worker, counted=counted, failed=not is_ok, is_best=is_best, reaches_goal=reaches_goal)
 
     def _take_over(self, run: InHand) -> bool:
         """Watch a run further that goes on elsewhere; whether there is such a run."""

@@ -94,11 +94,10 @@ class ServiceStatus:
         """The order that an assignment is for; for a proposal or a verification what holds for them."""
         return self.agenda.find(assignment.order) or self.front
 
-    def goal_of(self, worker: str) -> float | None:
-        """The value at which the order ends for which a worker searches."""
-        assignments = (row.assignment for row in self.workers if row.name == worker and row.assignment)
-        orders = (self.agenda.find(assignment.order) for assignment in assignments)
-        return next((order.goal for order in orders if order), None)
+    def searched_for(self, worker: str) -> Order | None:
+        """The order for which a worker searches."""
+        numbers = (row.assignment.order for row in self.workers if row.name == worker and row.assignment)
+        return self.agenda.find(next(numbers, 0))
 
     def goes_on(self, order: Order) -> bool:
         """Whether other searches of an order follow those in hand."""
