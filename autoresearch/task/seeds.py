@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from autoresearch.errors import UsageError
 from autoresearch.task.program import join_files, source_digest, split_program
-from autoresearch.task.source import EMPTY, python_tree
+from autoresearch.task.source import EMPTY, parsing, python_tree
 
 # What another number of a repetition adds to each seed: a prime, so that seeds that follow on one another don't meet.
 _STEP = 104_729
@@ -233,7 +233,9 @@ def _seed_at(start: int, end: int, data: bytes) -> Iterator[Seed]:
     elif text == b"None":
         yield Seed(start, end, None)
     elif re.fullmatch(rb"-?\s{0,4}[0-9][0-9a-fA-FxXoO_]{0,39}", text):
-        yield Seed(start, end, ast.literal_eval(text.decode()))
+        with parsing():
+            number = ast.literal_eval(text.decode())
+        yield Seed(start, end, number)
 
 
 def _values(node: ast.AST) -> Iterator[ast.expr]:

@@ -9,10 +9,12 @@ by itself, on the standard library, so that a test can run it in every version o
 from __future__ import annotations
 
 import ast
+import gc
 import re
 import threading
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from autoresearch.errors import UsageError
 
@@ -50,14 +52,30 @@ def canonical_node(node: ast.AST) -> bytes:
 
 # In place of the tree of what is no Python.
 EMPTY = ast.Module([], [])
-# Python counts for all threads in one place how deep the tree is that it makes. Where a second thread begins meanwhile,
-# as it may when garbage is collected, the first one ends in a SystemError (seen with 3.11; python/cpython#106905).
-PARSING = threading.RLock()
+_PARSING = threading.RLock()
+
+
+@contextmanager
+def parsing() -> Iterator[None]:
+    """One thread at a time, and none in between.
+
+    Python 3.11 counts for all threads in one place how deep the tree is that it makes (python/cpython#106905). A second
+    thread gets its turn meanwhile only where garbage is collected. Where it parses then, as libraries do that don't
+    know of this lock (``inspect.signature``, tracebacks), the first one would end in a SystemError.
+    """
+    with _PARSING:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 def parse_python(source: str | bytes) -> ast.Module:
-    """``ast.parse``, one thread at a time. Raises SyntaxError, ValueError, RecursionError, MemoryError as it does."""
-    with PARSING:
+    """``ast.parse`` within ``parsing``. Raises SyntaxError, ValueError, RecursionError, MemoryError as it does."""
+    with parsing():
         return ast.parse(source)  # noqa: TID251 - the one place
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import gc
 import hashlib
 import json
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,7 @@ from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
 from autoresearch.task.program import source_digest
-from autoresearch.task.source import canonical_source
+from autoresearch.task.source import canonical_source, parse_python
 
 ROOT = Path(__file__).parents[2]
 TRAIN = (ROOT / "experiments" / "train.py").read_text()
@@ -239,28 +242,39 @@ class Garbage:
 def test_threads_parse_at_the_same_time() -> None:
     errors: list[BaseException] = []
     end = time.monotonic() + 1
+    text = Path(ast.__file__).read_text("utf-8")
 
-    def parse(depth: int) -> None:
+    def repeat(depth: int, parse: Callable[[str], object]) -> None:
         if depth:
-            return parse(depth - 1)
+            repeat(depth - 1, parse)
+            return
+        while time.monotonic() < end and not errors:
+            for _ in range(5):
+                Garbage()
+            parse(text)
+
+    def parse_with_lock(source: str) -> None:
         try:
-            while time.monotonic() < end and not errors:
-                canonical_source(TRAIN)
+            parse_python(source)
         except BaseException as error:  # noqa: BLE001 - told by the test
             errors.append(error)
 
-    threads = [threading.Thread(target=parse, args=(20 * number,)) for number in range(3)]
-    usual = sys.getswitchinterval()
+    def parse_without(source: str) -> None:
+        """As a library does that knows of no lock: it may fail, others not."""
+        with suppress(SystemError):
+            ast.parse(source)
+
+    threads = [threading.Thread(target=repeat, args=(20 * number, parse_with_lock)) for number in range(3)]
+    threads.append(threading.Thread(target=repeat, args=(70, parse_without)))
+    usual, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(1e-5)
+    gc.set_threshold(700, 10, 10)  # Python's own
     try:
         for thread in threads:
             thread.start()
-        while time.monotonic() < end:
-            for _ in range(50):
-                Garbage()
-            time.sleep(0.0005)
         for thread in threads:
             thread.join()
     finally:
         sys.setswitchinterval(usual)
+        gc.set_threshold(*thresholds)
     assert errors == []

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from autoresearch.task.source import PARSING
+from autoresearch.task.source import parsing
 
 T = TypeVar("T")
 
@@ -163,7 +163,7 @@ def _choices(texts: list[str], value: Value) -> ValueRange | None:
 
 def _word(text: str) -> Value:
     try:
-        with PARSING:
+        with parsing():
             value = literal_value(ast.parse(text, mode="eval").body)  # noqa: TID251 - an expression
     except (SyntaxError, ValueError, RecursionError):
         value = None
