@@ -283,7 +283,7 @@ class ResearchAgent:
             requests.ProposeRequest(
                 task=str(task.folder),
                 program=task.program.decode(),
-                parent=folder_state.started_from(task.folder),
+                parent=self._start(task),
                 hypothesis=hypothesis,
                 replicate=replicate,
                 once=True,
@@ -326,6 +326,17 @@ class ResearchAgent:
     @property
     def _settings(self) -> Work:
         return load_settings(self._paths.settings, self._environment)[0].work
+
+    def _start(self, task: Task) -> str:
+        """The run that the folder's program began as, as long as it is one on this task and here; else empty."""
+        start = folder_state.started_from(task.folder)
+        if start in ("", folder_state.BASELINE):
+            return start
+        try:
+            view = self._client.ask(questions.run, requests.OneRecord(id=start)).run
+        except errors.NotFound:
+            view = None  # the folder comes from another machine or network
+        return start if view is not None and view.run.task == task.digest.hex() else ""
 
     def _read(self, name: str) -> RunResult:
         view = self._client.ask(questions.run, requests.OneRecord(id=name)).run

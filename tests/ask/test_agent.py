@@ -91,6 +91,12 @@ def test_each_step_builds_on_the_one_before(daemon: Daemon, toy: Path) -> None:
     assert agent.read_best_result().parameters["LR"] == 0.99
     assert agent.verify_identity().attested is False
 
+    # What the folder began as is a run on the task as it was: on another one nothing is an ancestor.
+    settings = toy / "task.toml"
+    settings.write_text(settings.read_text().replace('"toy"', '"other"'))
+    other = ResearchAgent(toy, home=daemon.home).run_experiment()
+    assert (other.status, other.parent) == ("ok", None)
+
 
 def script(number: int, daemon: Daemon, **replaced: str) -> list[str]:
     """Run a script of the page as it is printed, but for its addresses; the lines that it prints."""
