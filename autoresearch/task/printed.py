@@ -27,6 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from autoresearch.record.kinds import NUMBER_MAX
 from autoresearch.task.metric_names import DataPart, Kind, direction_of, meaning_of, words_of
 from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, LineReader, PrintedItem, name_key
 
@@ -84,6 +85,10 @@ class MetricReading:
     def diverged(self) -> bool:
         """Whether what stands last under the metric's name is no finite number."""
         return bool(self.line) and self.value is None
+
+    def divergence(self, name: str) -> str:
+        """What it printed of the metric with this name where it diverged."""
+        return f"the last it printed of {name} is no number up to {NUMBER_MAX:.0e}: “{self.line}”"
 
 
 @dataclass(frozen=True, slots=True)

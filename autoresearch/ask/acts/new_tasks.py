@@ -246,7 +246,7 @@ def _floor(context: trial_runs.NewTaskContext, metric: str, direction: str, valu
 def _no_number(look: trial_runs.Look, seen: trial_runs.TrialRuns, metric: str) -> UsageError:
     text = seen.runs[0].text
     if metric and (reading := read_metric(text, metric)).diverged:
-        sentence = f"{look.names} diverged: the last it printed of {metric} is no finite number: “{reading.line}”"
+        sentence = f"{look.names} diverged: {reading.divergence(metric)}"
         return UsageError(sentence, hint="begin with settings with which it ends well")
     if seen.is_part():
         return UsageError(

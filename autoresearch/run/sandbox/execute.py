@@ -159,9 +159,7 @@ def _printed(job: Job, log: bytes) -> tuple[StopReason, dict[str, float], float 
         return StopReason(RunStatus.OK, "finished and measured"), {}, None
     reading = read_metric(log.decode(errors="replace"), job.metric_name)
     if reading.diverged:
-        stop = StopReason(
-            RunStatus.DIVERGED, f"the last it printed of {job.metric_name} is no finite number: “{reading.line}”"
-        )
+        stop = StopReason(RunStatus.DIVERGED, reading.divergence(job.metric_name))
     elif reading.value is None:
         stop = StopReason(RunStatus.CRASHED, f"it printed no {job.metric_name}")
     else:
