@@ -203,7 +203,7 @@ def task_checks(folder: str) -> Iterator[Check]:
 
     checks = [guarded("limits", limits), _memory(task), _device(task)]
     level, _ = detect_level()
-    checks.append(_sandbox(level))
+    checks.append(check_isolation(level))
     yield from checks
     if any(check.result == Result.FAILED for check in checks):
         return
@@ -238,7 +238,8 @@ def task_checks(folder: str) -> Iterator[Check]:
                 return
 
 
-def _sandbox(level: Level) -> Check:
+def check_isolation(level: Level) -> Check:
+    """Whether programs of others may run here."""
     if level >= Level.LANDLOCK:
         return passed("sandbox", level.sentence)
     cause, fix = find_obstacle()
