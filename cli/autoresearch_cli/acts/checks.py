@@ -203,7 +203,7 @@ def task_checks(folder: str) -> Iterator[Check]:
 
     checks = [guarded("limits", limits), _memory(task), _device(task)]
     level, _ = detect_level()
-    checks.append(check_isolation(level))
+    checks.append(_sandbox(level))
     yield from checks
     if any(check.result == Result.FAILED for check in checks):
         return
@@ -238,8 +238,7 @@ def task_checks(folder: str) -> Iterator[Check]:
                 return
 
 
-def check_isolation(level: Level) -> Check:
-    """Whether programs of others may run here."""
+def _sandbox(level: Level) -> Check:
     if level >= Level.LANDLOCK:
         return passed("sandbox", level.sentence)
     cause, fix = find_obstacle()

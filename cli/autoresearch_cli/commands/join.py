@@ -12,7 +12,8 @@ import typer
 
 from autoresearch.ask import questions
 from autoresearch.ask.acts.joining import Membership
-from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.health import passed
+from autoresearch.ask.node import Check, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import DialRequest, OfTask, TopOf, WorkRequest
 from autoresearch.ask.runs.answers import BestAnswer
@@ -20,15 +21,12 @@ from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Time
 from autoresearch.face.columns.column import person
 from autoresearch.log.standing.answers import ProgramView
 from autoresearch.run.sandbox.job import Level
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, duration, parse_duration
 from autoresearch.trust.manifest import NetworkManifest
-from autoresearch.words import NetworkState, Result, WorkState
+from autoresearch.words import NetworkState, Part, Result, WorkState
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
-from autoresearch_cli.acts.checks import check_isolation
-from autoresearch_cli.acts.network_checks import network_checks
 from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages, can_ask, must_ask, name_packages
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, CommandApp, Json, Yes
@@ -80,16 +78,15 @@ def join(
 ) -> None:
     """Join a network and work on its task: keys, daemon, records, first run. May be typed again at any time."""
     seconds = parse_duration(within) / 1000
-    level, _ = detect_level(home.paths().secrets())
-    sandbox, before = check_isolation(level), home.manifest()
+    before = home.manifest()
     joined = joining.become_member(where, bring=bring)
     network = joined.manifest.network
-    if not json:
-        walls = f"{level.label}, {sandbox.detail}; {WALLED_IN}" if level >= Level.LANDLOCK else sandbox.sentence
-        print_labelled([("network", f"{network.name}, {network.id.hex()}"), ("sandbox", walls)])
     if not joined.enabled:
         raise AutoresearchError("libp2p is not installed, so no node can be reached", hint=install_command("network"))
     _start(joined.manifest, before)
+    sandbox = _sandbox()
+    if not json:
+        print_labelled([("network", f"{network.name}, {network.id.hex()}"), ("sandbox", sandbox.sentence)])
     status, best = _wait_for_task(joined, seconds)
     if not json:
         print_labelled(_lines(status, best))
@@ -99,7 +96,7 @@ def join(
             "you are its first node, and no task is in it yet → autoresearch work DIR, then autoresearch network invite"
         )
     else:
-        working = _begin(status, best, level, asks=not (yes or json), agreed=yes, allow_packages=allow_packages)
+        working = _begin(status, best, sandbox, asks=not (yes or json), agreed=yes, allow_packages=allow_packages)
     place = _wait_for_place(best.task.digest, status.participant.key) if best and working and wait else None
     if json:
         answer = JoinAnswer(
@@ -118,7 +115,7 @@ def join(
         print_json(answer)
         return
     if place is not None:
-        print_labelled([("place", f"{place.position or 'none'} · {program_line(place, home.now_ms())}")])
+        print_labelled([("place", f"{place.position} · {program_line(place, home.now_ms())}")])
     if working:
         say("→ autoresearch top and autoresearch open show it; autoresearch node pause stops the work")
 
@@ -135,6 +132,14 @@ def _start(manifest: NetworkManifest, before: NetworkManifest) -> None:
         for address in manifest.bootstrap:
             with suppress(AutoresearchError):
                 home.client().ask(Node.dial, DialRequest(address=address))
+
+
+def _sandbox() -> Check:
+    """How the running daemon walls programs in, by the attacks that it tried, and what that means for others'."""
+    status = home.client().ask(Node.status)
+    level = Level(status.sandbox or 0)
+    lacking = (condition for condition in status.conditions if condition.name == Part.SANDBOX)
+    return next(lacking, passed(Part.SANDBOX, f"{level.label}, {level.sentence}; {WALLED_IN}"))
 
 
 def _wait_for_task(joined: Membership, seconds: float) -> tuple[StatusAnswer, BestAnswer | None]:
@@ -190,6 +195,8 @@ def _no_task(manifest: NetworkManifest, status: StatusAnswer, waited: float) -> 
     if status.net and status.net.connected and status.net.exchanged_ms:
         sentence = f"{name} has no task yet: {counted(status.records, 'record')} are here, and none is a task"
         return TimedOut(sentence, hint=f"ask who began it, or begin one yourself: autoresearch work DIR; then {again}")
+    from autoresearch_cli.acts.network_checks import network_checks
+
     causes = [check for check in network_checks() if check.result != Result.OK]
     cause = f": {causes[-1].sentence}" if causes else ""
     sentence = f"no node of {name} answered within {duration(waited * 1000)}, so its task is not here{cause}"
@@ -220,7 +227,7 @@ def _lines(status: StatusAnswer, best: BestAnswer | None) -> list[tuple[str, str
 
 
 def _begin(
-    status: StatusAnswer, best: BestAnswer, level: Level, *, asks: bool, agreed: bool, allow_packages: bool
+    status: StatusAnswer, best: BestAnswer, sandbox: Check, *, asks: bool, agreed: bool, allow_packages: bool
 ) -> bool:
     """Begin to work on the task, where a person says so; whether this machine works on it.
 
@@ -232,12 +239,11 @@ def _begin(
     if status.state != WorkState.PAUSED and any(order.task == name for order in status.orders):
         say(f"this machine works on {name} already")
         return True
-    if level < Level.LANDLOCK:
-        sentence = f"without a sandbox this machine runs no experiments on {name}, which another participant wrote"
-        remedy = check_isolation(level).fix
+    if sandbox.result != Result.OK:
+        sentence = f"this machine reads and proposes; without a sandbox it runs no experiments on {name}"
         if agreed:
-            raise CannotRunHere(sentence, hint=remedy)
-        say(f"{sentence} → {remedy}")
+            raise CannotRunHere(sentence, hint=sandbox.fix)
+        say(f"{sentence} → {sandbox.fix}")
         return False
     if not agreed and not (asks and can_ask()):
         say(f"→ autoresearch work {_typed(best)} lets this machine run experiments on it and verify others'")
@@ -283,7 +289,7 @@ def _wait_for_place(task: str, participant: str) -> ProgramView:
     while True:
         board = client.ask(questions.top, TopOf(task=task, limit=BOARD_ROWS))
         for program in board.programs:
-            if program.participant.key == participant:
+            if program.participant.key == participant and program.position:
                 return program
         status = client.ask(Node.status)
         if status.state == WorkState.WAITING:
