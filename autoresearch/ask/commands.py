@@ -207,6 +207,7 @@ SECTIONS: dict[str, dict[str, CommandEntry]] = {
         "run": CommandEntry("commands.run", "Train a task folder's program once, or benchmark a project."),
         "verify": CommandEntry("commands.verify", "Measure another participant's run on this machine."),
         "open": CommandEntry("commands.node", "The local pages in a browser: progress, runs, leaderboard."),
+        "join": CommandEntry("commands.join", "Join a network, and run experiments on its task."),
         "demo": CommandEntry("commands.demo", "Watch this machine run experiments for a few minutes."),
         "mcp": CommandEntry("commands.mcp", "Tools for a coding agent, by the Model Context Protocol."),
     },

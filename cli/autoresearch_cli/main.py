@@ -158,7 +158,7 @@ autoresearch: improve a program together with other machines
 
 Three ways in:
   watch a demo               autoresearch demo
-  join friends               autoresearch network join INVITE
+  join friends               autoresearch join INVITE
   research your own program  autoresearch task new DIR, then autoresearch work DIR
 
 All commands: autoresearch --help"""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.ask.node import Check, VoterView
+from autoresearch.ask.node import Check, TaskStatus, VoterView
 from autoresearch.ask.records import RecordView, ShowAnswer
-from autoresearch.log.standing.answers import Answer, RunNumbers
+from autoresearch.log.standing.answers import Answer, ProgramView, RunNumbers
 
 
 class Problem(Answer, frozen=True, kw_only=True):
@@ -267,6 +267,28 @@ class NetworkAnswer(Answer, frozen=True, kw_only=True):
     voters: list[VoterView] = []
     note: str = ""
     way: str = ""
+
+
+class JoinAnswer(Answer, frozen=True, kw_only=True):
+    """How far a machine came that joined a network. ``sandbox`` says whether others' programs may run on it.
+
+    ``connected`` are the peers at that time, ``records`` those of the log here. ``task`` is what the network works on;
+    ``voter`` why this participant counts, null where it does not, and ``way`` then what it waits for. ``working``: this
+    machine runs experiments on the task. ``place``, with `--wait`: its best program on the board.
+    """
+
+    schema: str = "autoresearch.join/1"
+    network: str
+    network_id: str
+    sandbox: Check
+    connected: int
+    records: int
+    task: TaskStatus | None
+    other_tasks: list[str] = []
+    voter: VoterView | None = None
+    way: str = ""
+    working: bool = False
+    place: ProgramView | None = None
 
 
 class HomeNetworkView(Answer, frozen=True, kw_only=True):

@@ -58,7 +58,7 @@ _LINES = {
     "node install": "enable service systemd autostart",
     "node uninstall": "disable",
     "node query": "sql sqlite db shell repl",
-    "network join INVITE": "login signin signup auth register connect pair link network:connect network:add",
+    "join INVITE": "login signin signup auth register connect pair link network:connect network:add",
     "network peers": "sync nodes device devices remote remotes node:ls node:list network:ls network:nodes network:sync",
     "network show": "members users participants people team network:status network:info",
     "network use NAME": "switch network:switch",

@@ -93,14 +93,6 @@ LOG_FILE_BYTES = 5 * 1024 * 1024
 LOG_FILES_KEPT = 3
 
 
-class SanitisedFormatter(logging.Formatter):
-    """Lines of a child process, which go where the daemon's output goes."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line; several only where there is a traceback."""
-        return sanitised(super().format(record), lines=bool(record.exc_info))
-
-
 def set_up_logging(path: Path, level: str, *, to_terminal: bool) -> None:
     """JSON lines in a rotating file; readable lines on the terminal when asked for."""
     handler = RotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=LOG_FILES_KEPT)

@@ -17,14 +17,14 @@ from tests.record.making import pairs
 
 # These start something, wait for somebody or change this home; all others, and those to come, are asked.
 ACTS = {
-    *("up", "down", "work", "run", "open", "demo", "mcp", "init", "install", "uninstall", "use", "train", "publish"),
+    *("join", "up", "down", "work", "run", "open", "demo", "mcp", "init", "install", "uninstall", "use", "train"),
     *("get", "verify", "run propose", "run wait", "run cancel", "run vary", "run claim", "run believe", "run withdraw"),
     *("run checkout", "run star", "run unstar", "task get", "task new", "task pin", "task lock", "task allow"),
     *("task archive", "task restore", "agent serve", "agent reset", "agent yank", "node pause", "node resume"),
     *("node finish", "node events", "node setup", "node install", "node uninstall", "node backup", "node restore"),
     *("node repair", "node compact", "node import", "node config", "node doctor", "network new", "network join"),
     *("network invite", "network admit", "network dismiss", "network trust", "network distrust", "network use"),
-    *("network bring", "network forget", "note add"),
+    *("network bring", "network forget", "note add", "publish"),
 }
 
 

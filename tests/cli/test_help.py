@@ -105,7 +105,7 @@ def test_the_root_help_lists_every_command_with_its_line(cli: Cli) -> None:
 def test_without_a_command_a_new_home_has_three_ways_in_and_any_other_its_status(cli: Cli, paths: Paths) -> None:
     result = cli()
     assert result.exit_code == 0
-    for command in ("autoresearch demo", "autoresearch network join INVITE", "autoresearch task new DIR"):
+    for command in ("autoresearch demo", "autoresearch join INVITE", "autoresearch task new DIR"):
         assert command in result.stdout
         assert " ".join(command.split()[1:3]).removesuffix(" INVITE") in {*COMMANDS, *NOUNS}
     paths.create()

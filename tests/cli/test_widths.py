@@ -57,7 +57,7 @@ for event in events:
 """
 SCREEN_LINES = 24
 WRITING = {
-    *("demo", "run", "work", "verify", "up", "down", "mcp", "mcp install", "open"),
+    *("join", "demo", "run", "work", "verify", "up", "down", "mcp", "mcp install", "open"),
     *(
         "run checkout",
         "run propose",

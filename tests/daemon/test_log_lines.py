@@ -14,7 +14,8 @@ LOGGING = """
 import json, logging, sys
 from pathlib import Path
 import structlog
-from autoresearch_daemon.events import SanitisedFormatter, set_up_logging
+from autoresearch_daemon.events import set_up_logging
+from autoresearch_daemon.net.host.child import SanitisedFormatter
 
 nasty = json.loads(sys.argv[2])
 set_up_logging(Path(sys.argv[1]), "info", to_terminal=True)

@@ -1,4 +1,4 @@
-"""The addresses of this node, and what the ``id`` commands do with the log: delegate, revoke, add a device.
+"""Joining a network, the addresses of this node, and what the ``id`` commands do with the log: delegate, revoke, add.
 
 The root key is at hand where it signs.
 """
@@ -8,7 +8,12 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import replace
+from typing import Annotated
 
+import typer
+
+from autoresearch.ask.acts.joining import Membership, find_network
+from autoresearch.ask.acts.joining import join as join_network
 from autoresearch.ask.acts.notebook import Notebook, check_name, own_devices
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import NameRequest
@@ -20,7 +25,8 @@ from autoresearch.record.kinds import Merge
 from autoresearch.trust import identity
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest import NetworkManifest, is_loopback
-from autoresearch_cli import home
+from autoresearch_cli import home, starting
+from autoresearch_cli.commands import network_homes
 from autoresearch_cli.models import EnrolAnswer, MergeAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
 
@@ -28,6 +34,26 @@ from autoresearch_cli.rendering.output import print_json, print_text, say
 OWN_ADDRESSES = 4
 STARTING = "starting"
 POLL_SECONDS = 0.1
+Bring = Annotated[bool, typer.Option("--bring", help="Publish your finished runs of the network used until now in it.")]
+
+
+def become_member(where: str, *, bring: bool) -> Membership:
+    """Join the network that was named, by an invite, a file, an address or its name; say what a person should know.
+
+    Raises what :func:`find_network` raises; Refused: something can't be written.
+    """
+    paths = home.paths()
+    is_new = not (paths.keys / "device.key").exists()
+    offer = find_network(paths, where)
+    joined = join_network(paths, offer)
+    if is_new and (paths.keys / "device.key").exists():
+        say(starting.KEY_MADE)
+    network_homes.after_joining(joined.left, bring=bring)
+    if offer.by_word:
+        say("the trust list comes from that node alone: compare id, founders and attestors with another participant")
+    if joined.manifest.trust != offer.manifest.trust:
+        say("you were in this network already: your trust list is unchanged")
+    return joined
 
 
 def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:

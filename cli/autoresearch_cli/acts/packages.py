@@ -52,7 +52,7 @@ def ask_for_packages(task: Task, programs: Sequence[str] = (), *, allowed: bool 
     if sentence := consent.what_runs_read(task):
         say(sentence)
     option = "--allow-packages"
-    if task.packages and _must_ask(task):
+    if task.packages and must_ask(task):
         _agree(task.name, task.packages, agreed=allowed, refusal=task_not_allowed(task, option))
     for packages in _to_ask(programs):
         name = f"an agent of {task.name}"
@@ -140,7 +140,7 @@ def allow_task(
     loaded_task = load_task(folder)
     _allow_reaches(loaded_task.folder, consent.reaches_of(loaded_task), named, agreed=yes)
     if loaded_task.packages and not is_installed(loaded_task, paths.environments):
-        if _must_ask(loaded_task):
+        if must_ask(loaded_task):
             _agree(loaded_task.name, loaded_task.packages, agreed=yes, refusal=task_not_allowed(loaded_task, "--yes"))
         if not json:
             say(f"installing {counted(len(loaded_task.packages), 'package')}")
@@ -188,7 +188,8 @@ def _as_answer(reaches: Sequence[consent.Reach]) -> list[str]:
     return [f"{each.kind} {each.text} {each.path}" for each in reaches]
 
 
-def _must_ask(task: Task) -> bool:
+def must_ask(task: Task) -> bool:
+    """Whether a person has to agree before a task's packages are installed here."""
     from autoresearch.run.packages import is_installed, may_install
     from autoresearch_cli.local_log import open_desk
 

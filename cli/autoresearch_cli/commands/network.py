@@ -9,8 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask.acts.joining import find_network, own_root
-from autoresearch.ask.acts.joining import join as join_network
+from autoresearch.ask.acts.joining import own_root
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
 from autoresearch.paths import typed_path
@@ -23,7 +22,7 @@ from autoresearch.trust.roster import Trust
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import CommandApp, Json
-from autoresearch_cli.commands import network_homes, voters
+from autoresearch_cli.commands import voters
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer, NetworkAnswer
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
@@ -106,29 +105,19 @@ def join(
         str, typer.Argument(metavar="FILE|INVITE|ADDRESS", help="A manifest, an invite, or the address of a node.")
     ],
     *,
-    bring: Annotated[
-        bool, typer.Option("--bring", help="Publish your finished runs of the network used until now in it.")
-    ] = False,
+    bring: joining.Bring = False,
     json: Json = False,
 ) -> None:
     """Join a network and start to exchange records. No port has to be open here."""
-    paths = home.paths()
-    offer = find_network(paths, where)
-    is_member = home.manifest().network == offer.manifest.network
-    joined = join_network(paths, offer)
-    manifest, enabled = joined.manifest, joined.enabled
-    network_homes.after_joining(joined.left, bring=bring)
-    answer = _with_voters(_answer(manifest, home.paths().manifest))
+    before = home.manifest().network
+    joined = joining.become_member(where, bring=bring)
+    answer = _with_voters(_answer(joined.manifest, home.paths().manifest))
     if joined.way and answer.way:
         answer = msgspec.structs.replace(answer, way=joined.way)
     _report(answer, json=json)
-    if offer.by_word:
-        say("the trust list comes from that node alone: compare id, founders and attestors with another participant")
-    if manifest.trust != offer.manifest.trust:
-        say("you were in this network already: your trust list is unchanged")
-    if not enabled:
+    if not joined.enabled:
         say(f"the network stays off, libp2p is not installed → {install_command('network')}, then join again")
-    _say_next(follows=is_member or joined.left is not None)
+    _say_next(follows=before == joined.manifest.network or joined.left is not None)
 
 
 @app.command(
@@ -181,7 +170,7 @@ def invite(
     say(_admission_sentence(manifest, admission))
     if not addresses and not manifest.bootstrap:
         say("it holds no address yet: start the daemon with the network on, and print it again")
-    say("→ autoresearch network join INVITE, on another machine")
+    say("→ autoresearch join INVITE, on another machine")
 
 
 @app.command(

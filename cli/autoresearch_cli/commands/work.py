@@ -240,7 +240,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     else:
         say(state_sentence(status, home.now_ms()))
         if before:
-            _say_orders(before, status)
+            say_orders(before, status)
         say_default(folder)
     if not follow:
         return
@@ -262,7 +262,7 @@ def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
     return not typer.confirm("Do the new order after those that end? (n: instead of them)", default=True, err=True)
 
 
-def _say_orders(before: list[OrderView], status: StatusAnswer) -> None:
+def say_orders(before: list[OrderView], status: StatusAnswer) -> None:
     """Say what became of the orders of before, and where the new one stands."""
     numbers = {order.number for order in status.orders}
     for order in before:

@@ -19,13 +19,21 @@ import msgspec
 import trio
 
 from autoresearch.link import READ_BYTES, LinkEnded, Messages, frame, keep_link
-from autoresearch_daemon.events import SanitisedFormatter
+from autoresearch.text import sanitised
 from autoresearch_daemon.net import link
 from autoresearch_daemon.net.host.dialling import Unreachable
 from autoresearch_daemon.net.host.host import Host, HostRefused
 from autoresearch_daemon.net.host.serving import BlobNotHere, PeerBusy
 from autoresearch_daemon.net.host.streams import FrameStream, StreamBroken
 from autoresearch_daemon.net.model import HostOptions, Topic
+
+
+class SanitisedFormatter(logging.Formatter):
+    """Lines of a child process, which go where the daemon's output goes."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line; several only where there is a traceback."""
+        return sanitised(super().format(record), lines=bool(record.exc_info))
 
 
 class NumberedStream:
