@@ -169,6 +169,23 @@ NOUNS: dict[str, Noun] = {
         },
         alone="show",
     ),
+    "challenge": Noun(
+        summary="Contests: new, show, extend, close, grade.",
+        sentence="A contest is a task with an end, a board and a page of rules, in a network of its own.",
+        examples=(
+            ("autoresearch challenge new ~/my-task --ends 7d --for friends", "found one, and print what others type"),
+            ("autoresearch challenge show", "when it ends, and the board so far"),
+            ("autoresearch challenge close", "the final board, with a reason for every submission"),
+        ),
+        see="network join, top, task new",
+        commands={
+            "show": CommandEntry("commands.challenge", "When the contest ends, its board and its participants."),
+            "new": CommandEntry("commands.challenge", "Found a contest: network, task, invite and a page of rules."),
+            "extend": CommandEntry("commands.challenge", "As a founder, give the contest another end."),
+            "close": CommandEntry("commands.challenge", "Write the final board, pages and a signed bundle."),
+            "grade": CommandEntry("commands.challenge", "Write a line for each participant: place, value, reason."),
+        },
+    ),
     "note": Noun(
         summary="Notes: list, add, ask the log.",
         sentence="A note says what a run shows, or what to try next; others read and cite it.",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from autoresearch.ask import requests
+from autoresearch.ask.challenges.answers import ChallengeAnswer
 from autoresearch.ask.discussion import NoteAnswer
 from autoresearch.ask.node import BroughtAnswer, HistoryAnswer, TaskStatus
 from autoresearch.ask.operation import operation
@@ -114,6 +115,17 @@ def publish_task(notebook: Notebook, request: requests.PublishTaskRequest) -> Ta
     published = task_of(notebook.log, task.digest)
     assert published is not None, "it was just published"
     return task_status(notebook.log, published, author=notebook.author)
+
+
+@operation("POST /v1/challenge")
+def set_challenge_end(notebook: Notebook, request: requests.ChallengeEndRequest) -> ChallengeAnswer:
+    """As a founder, give the contest of this network another end; 409 for others."""
+    from autoresearch.ask.challenges.board import challenge_answer
+    from autoresearch.ask.challenges.founding import set_end
+
+    now_ms = notebook.now_ms()
+    set_end(notebook, request.ends_ms or now_ms, now_ms)
+    return challenge_answer(notebook.log, notebook.blobs, now_ms=notebook.now_ms(), me=notebook.author)
 
 
 @operation("POST /v1/history", seconds=BRING_SECONDS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from autoresearch.ask import requests
+from autoresearch.ask.challenges.answers import ChallengeAnswer
 from autoresearch.ask.discussion import ClaimsAnswer, NotesAnswer
 from autoresearch.ask.operation import PLAIN, Text, operation
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, VerificationsAnswer
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", ShowAnswer, answers.BestAnswer, answers.TopAnswer, answers.LineageAnswer, LogAnswer)
 KEY_BYTES = 32
+# Each of thousands of submissions has a row.
+CHALLENGE_SECONDS = 60.0
 
 
 @operation("GET /v1/best")
@@ -59,6 +62,14 @@ def top(desk: Desk, request: requests.TopOf) -> answers.TopAnswer:
     task, archived = desk.task(request.task), desk.archived()
     answer = top_answer(desk.log, task, limit=request.limit, budget=request.budget, author=desk.me, archived=archived)
     return _with_headlines(desk, answer)
+
+
+@operation("GET /v1/challenge", seconds=CHALLENGE_SECONDS)
+def challenge(desk: Desk, request: requests.ChallengeOf) -> ChallengeAnswer:
+    """The contest of this network: its end, its board, its participants; 404 where it holds none."""
+    from autoresearch.ask.challenges.board import challenge_answer
+
+    return challenge_answer(desk.log, desk.blobs, now_ms=desk.now_ms(), me=desk.me, every=request.every)
 
 
 @operation("GET /v1/credit")

@@ -100,6 +100,14 @@ class RecordsOf(OfTask, frozen=True, kw_only=True):
     hidden: Hidden = False
 
 
+class ChallengeOf(Parameters, frozen=True, kw_only=True):
+    """Whether all submissions of the contest are told, each with a reason."""
+
+    every: Annotated[bool, Meta(description="all submissions with a reason each, and how the first places differ")] = (
+        False
+    )
+
+
 class OneRecord(OfTask, frozen=True, kw_only=True):
     """Which record; ``@`` and ``@mine`` are those of ``task``."""
 
@@ -371,6 +379,12 @@ class AdmitRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     participant: Annotated[str, Meta(min_length=1, max_length=128)]
     admits: bool = True
     reason: Annotated[str, Meta(max_length=2048)] = ""
+
+
+class ChallengeEndRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """As a founder, give the contest of this network another end, Unix milliseconds; 0: now."""
+
+    ends_ms: TimeMs = 0
 
 
 class WithdrawRecordRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

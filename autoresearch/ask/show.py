@@ -29,7 +29,7 @@ from autoresearch.log.standing.verification import allowed_difference, counted_r
 from autoresearch.record import kinds
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.record import Record, plain_body
-from autoresearch.text import one_line
+from autoresearch.text import moment, one_line
 from autoresearch.words import BUDGET_UNITS, MEASURED_BY, RUN_MODES, UNDECIDED, RunState, RunStatus
 
 
@@ -317,6 +317,8 @@ def _sentence(body: kinds.Body | dict[str, object]) -> str:
             return f"{stage} of {short_id(run)}: {outcome}{measured}"
         case kinds.Identity() | kinds.Attestation() | kinds.Admission() | kinds.Join():
             return _about_a_participant(body)
+        case kinds.Contest(title=title, ends=ends):
+            return f"{title or 'a contest'}: until {moment(ends)}"
         case kinds.Release(name=name, version=version):
             return f"{name} {version}"
         case kinds.Yank(release=release, reason=reason):

@@ -19,7 +19,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.chunks import CHUNK_BYTES
 from autoresearch.log.sync.index import varint
 from autoresearch.record.encoding import EncodingError, decode, encode
-from autoresearch.record.kinds import BlobRef, Release, Run, Task, Verification
+from autoresearch.record.kinds import BlobRef, Contest, Release, Run, Task, Verification
 from autoresearch.record.record import Network, Record
 
 DAG_CBOR, RAW = 0x71, 0x55
@@ -180,6 +180,9 @@ def blobs_of(record: Record, carried: BundledBlobs) -> Iterator[BlobRef]:
         case Task():
             yield body.baseline
             yield from body.harness.values()
+        case Contest():
+            if body.rules is not None:
+                yield body.rules
         case Release():
             yield body.bundle
         case Verification():

@@ -106,6 +106,21 @@ class Task(Body, frozen=True, kw_only=True):
     harness: Annotated[dict[Name, BlobRef], Meta(max_length=64)]
 
 
+class Contest(Body, frozen=True, kw_only=True):
+    """A founder holds a contest on a task: runs published from ``begins`` to before ``ends`` take places.
+
+    Of each participant the first ``runs`` count, 0: all. ``rules`` is the page of rules, a text. The last word of the
+    founders holds, which links the one before; what others publish as a challenge is none.
+    """
+
+    task: Hash
+    title: Title = ""
+    begins: TimeMs
+    ends: TimeMs
+    runs: Amount = 0
+    rules: BlobRef | None = None
+
+
 class Proposer(Body, frozen=True, kw_only=True):
     """What invented the change."""
 
@@ -295,6 +310,7 @@ KINDS: dict[str, type[Body]] = {
     "admission": Admission,
     "join": Join,
     "task": Task,
+    "challenge": Contest,
     "run": Run,
     "commitment": Commitment,
     "verification": Verification,
@@ -326,13 +342,13 @@ def blobs_of(body: object) -> list[tuple[str, BlobRef]]:
 
 
 # The kinds of records that can be about a task.
-TASK_KINDS = ("task", "run", "claim", "note")
+TASK_KINDS = ("task", "challenge", "run", "claim", "note")
 
 
 def task_of_body(body: Body | dict[str, object]) -> bytes | None:
     """The digest of the task that a record is about."""
     if isinstance(body, Task):
         return body.digest
-    if isinstance(body, Run | Claim | Note):
+    if isinstance(body, Contest | Run | Claim | Note):
         return body.task
     return None

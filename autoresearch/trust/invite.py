@@ -130,7 +130,8 @@ DAYS_MAX = 365
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
     """An invite that admits: its token's public key, for which network, and how many it admits until when.
 
-    The seed is in the invite alone. Times are Unix milliseconds by the clock of this machine.
+    The seed is in the invite alone. Times are Unix milliseconds by the clock of this machine. ``alias`` is what its
+    holder is called on this machine.
     """
 
     token: bytes
@@ -139,6 +140,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
     expires_ms: int
     uses: int = 1
     revoked: bool = False
+    alias: str = ""
 
     def is_open(self, now_ms: int) -> bool:
         """Whether it may still admit somebody, as far as its uses are not spent."""
@@ -161,7 +163,7 @@ class Invitations:
         for file in (*self._folder.glob("*.json"), self._join):
             file.unlink(missing_ok=True)
 
-    def make(self, now_ms: int, *, uses: int, days: int) -> tuple[Invitation, bytes]:
+    def make(self, now_ms: int, *, uses: int, days: int, alias: str = "") -> tuple[Invitation, bytes]:
         """Note a new invite; returns it with the seed of its token, which is kept nowhere.
 
         Raises:
@@ -172,7 +174,12 @@ class Invitations:
                 raise UsageError(f"an invite has 1 to {most} {name}, not {number}")
         seed = secrets.token_bytes(manifest_file.TOKEN_SEED_BYTES)
         made = Invitation(
-            token=token_of(seed), network=self._network, made_ms=now_ms, expires_ms=now_ms + days * DAY_MS, uses=uses
+            token=token_of(seed),
+            network=self._network,
+            made_ms=now_ms,
+            expires_ms=now_ms + days * DAY_MS,
+            uses=uses,
+            alias=alias,
         )
         self._save(made)
         return made, seed

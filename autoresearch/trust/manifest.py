@@ -6,8 +6,10 @@ Also the form of a node's address: a multiaddr over TCP, direct or through a rel
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Literal
 
 from autoresearch.errors import UsageError
@@ -189,6 +191,25 @@ class NetworkManifest:
 
     def _with(self, trust: Trust) -> NetworkManifest:
         return replace(self, trust=trust)
+
+
+def new_manifest(
+    name: str,
+    nonce: bytes,
+    preset: Preset,
+    trust: Trust,
+    *,
+    constants: Mapping[str, int] = MappingProxyType({}),
+    tasks: Iterable[bytes] = (),
+    bootstrap: Iterable[str] = (),
+) -> NetworkManifest:
+    """The manifest of a new network of a usual kind; ``constants`` are those that differ from that kind's.
+
+    Raises:
+        UsageError: something in it is out of bounds.
+    """
+    network = Network(name=name, nonce=nonce, **(preset.constants | dict(constants)))
+    return NetworkManifest(network, trust, tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(bootstrap)))
 
 
 def constants_of(network: Network) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from autoresearch.ask.challenges.answers import ContestantView
 from autoresearch.ask.node import Check, TaskStatus, VoterView
 from autoresearch.ask.records import RecordView, ShowAnswer
 from autoresearch.log.standing.answers import Answer, ProgramView, RunNumbers
@@ -500,7 +501,7 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TextAnswer(Answer, frozen=True, kw_only=True):
-    """Text that belongs to a record: ``what`` is "code" or "log"; or the "program" of a mail, of no record."""
+    """Text that belongs to a record: ``what`` is "code", "log" or "rules"; or the "program" of a mail, of no record."""
 
     schema: str = "autoresearch.text/1"
     id: str
@@ -543,3 +544,46 @@ class ClientAnswer(Answer, frozen=True, kw_only=True):
     path: str
     changed: bool
     text: str
+
+
+class NewChallengeAnswer(Answer, frozen=True, kw_only=True):
+    """A contest that was founded: its network, its task, its end in Unix milliseconds, and the files of its page.
+
+    ``line`` is what others type to join; for a class it has INVITE in place of one, and ``codes`` is the file with an
+    invite for each. ``reachable``: the invites hold an address of this node.
+    """
+
+    schema: str = "autoresearch.new-challenge/1"
+    network: str
+    network_id: str
+    task: str
+    title: str
+    ends_ms: int
+    pages: list[str]
+    line: str
+    codes: str = ""
+    reachable: bool = False
+
+
+class ClosedChallengeAnswer(Answer, frozen=True, kw_only=True):
+    """The files of a contest's end: the board as text, as pages, as marks, as JSON, and the signed records."""
+
+    schema: str = "autoresearch.closed-challenge/1"
+    folder: str
+    board: str
+    marks: str
+    result: str
+    pages: str
+    bundle: str
+    placed: int
+    submissions: int
+
+
+class GradesAnswer(Answer, frozen=True, kw_only=True):
+    """A line for each participant of a contest. ``file`` is empty where none was written."""
+
+    schema: str = "autoresearch.grades/1"
+    title: str
+    ended: bool
+    file: str = ""
+    contestants: list[ContestantView]

@@ -93,6 +93,7 @@ WRITING = {
     *("network new", "network join", "network invite", "network invites", "network admit", "network dismiss"),
     "network hide",
     *("network trust", "network distrust", "network use", "network bring", "network forget"),
+    *("challenge new", "challenge extend", "challenge close", "challenge grade"),
     *("init", "install", "uninstall", "use", "list", "train", "publish", "get"),
     *("agent reset", "agent serve", "agent yank"),
 }
@@ -191,6 +192,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         "node id devices",
         "network show",
         "network list",
+        "challenge show",
         "node paths",
         "node version",
         "node logs",

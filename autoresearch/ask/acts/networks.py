@@ -24,24 +24,27 @@ import msgspec
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
+from autoresearch.log.connection import lock_device
 from autoresearch.log.local import forget_local
 from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import own_keys
-from autoresearch.paths import NETWORKS, Paths
+from autoresearch.paths import FOLDER, NETWORKS, Paths, sync_path
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Network, Record
 from autoresearch.text import did_you_mean, one_line
 from autoresearch.trust.invite import Invitations
 from autoresearch.trust.manifest import DEFAULT_MANIFEST, NetworkManifest
-from autoresearch.trust.manifest_file import load_manifest
+from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.words import RunStatus
 
 # Of an id, in hexadecimal: in the name of a folder, beside a name that two networks have, and what a person must type.
 _FOLDER_DIGITS = 16
 _SHOWN_DIGITS = 8
 _LEAST_DIGITS = 4
+# What a folder's name begins with while its network is made; no network's does.
+_UNFINISHED = ".unfinished-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,11 @@ def home_networks(paths: Paths) -> list[HomeNetwork]:
         UsageError: the manifest of one is damaged.
     """
     folder = paths.data / NETWORKS
-    names = ["", *sorted(path.name for path in folder.iterdir())] if folder.is_dir() else [""]
+    names = (
+        ["", *sorted(path.name for path in folder.iterdir() if FOLDER.fullmatch(path.name))]
+        if folder.is_dir()
+        else [""]
+    )
     places = [place for place in map(paths.of_network, names) if place == paths or _is_kept(place)]
     manifests = [(place, load_manifest(place.manifest)) for place in places]
     called = Counter(manifest.network.name for _, manifest in manifests)
@@ -152,6 +159,36 @@ def use_network(paths: Paths) -> None:
         raise Refused(f"{paths.in_use} can't be written: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def found_network(paths: Paths, manifest: NetworkManifest, fill: Callable[[Paths], None]) -> Paths:
+    """Make a new network's files beside those of this home, and have ``fill`` publish what it begins with.
+
+    It appears when it is whole; what a killed process left is removed the next time. ``fill`` opens the notebook, so
+    that no daemon runs meanwhile. Which network is in use stays as it is.
+
+    Raises:
+        Refused: something can't be written; and what ``fill`` raises.
+    """
+    paths.create()
+    stage = paths.of_network(f"{_UNFINISHED}{secrets.token_hex(4)}")
+    try:
+        with lock_device(paths.keys / "device.key"):
+            for root in (paths.data, paths.state):
+                for left in (root / NETWORKS).glob(f"{_UNFINISHED}*"):
+                    shutil.rmtree(left, ignore_errors=True)
+        try:
+            save_manifest(stage.manifest, manifest)
+            fill(stage)
+            place = paths.of_network(_folder(manifest.network))
+            stage.manifest.parent.replace(place.manifest.parent)
+            sync_path(place.manifest.parent.parent)
+        finally:
+            for folder in (stage.log.parent, stage.local.parent):
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise Refused(f"{error.filename} can't be written: {error.strerror}", hint="check its permissions") from error
+    return place
 
 
 def forget_network(network: HomeNetwork) -> None:

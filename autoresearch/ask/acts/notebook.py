@@ -203,7 +203,7 @@ class Notebook:
                 a device's or one that no record names.
         """
         roster, name = roster_of(self.log), participant_with_key(self.log, participant).short
-        self._check_founder(now_ms)
+        self._check_founder(now_ms, "decides who counts")
         if participant in self.manifest.trust.founders:
             hint = f"to remove it on this machine: autoresearch network distrust {participant.hex()} --founder"
             raise Refused(f"{name} is a founder: it counts without an admission", hint=hint)
@@ -220,7 +220,12 @@ class Notebook:
         )
         return self._append("admission", body, now_ms, links=[before.id] if before else [])
 
-    def _check_founder(self, now_ms: int) -> None:
+    def publish_challenge(self, body: kinds.Contest, now_ms: int, *, links: Sequence[bytes] = ()) -> Record:
+        """As a founder, hold a contest, or another end for it. Raises Refused where this participant is no founder."""
+        self._check_founder(now_ms, "says when a contest ends")
+        return self._append("challenge", body, now_ms, links=links)
+
+    def _check_founder(self, now_ms: int, decides: str) -> None:
         """Raises Refused where nobody would heed what this device decides."""
         founders = self.manifest.trust.founders
         if not founders:
@@ -230,7 +235,7 @@ class Notebook:
             )
         if not self.is_founder:
             named = ", ".join(sorted(participant_with_key(self.log, founder).short for founder in founders))
-            raise Refused(f"only a founder decides who counts; this network's: {named}",
+            raise Refused(f"only a founder {decides}; this network's: {named}",
                           hint=f"ask one to run it with your key: {self.identity.root.public.hex()}")  # fmt: skip
         self.speak_for_root(now_ms)
 

@@ -162,7 +162,7 @@ def _nameless(step: LineageStep) -> LineageStep:
 
 def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:
     """The program of a run as one text. Raises NotFound, UsageError, Refused."""
-    return _text(log, blobs, run_id, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
+    return blob_text(log, blobs, run_id, run_body(log, run_id).source, f"The source of {short_id(run_id)}")
 
 
 def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
@@ -170,7 +170,7 @@ def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
     blob = run_body(log, run_id).log
     if blob is None:
         raise NotFound(f"The run {short_id(run_id)} printed nothing.")
-    return _text(log, blobs, run_id, blob, f"What {short_id(run_id)} printed")
+    return blob_text(log, blobs, run_id, blob, f"What {short_id(run_id)} printed")
 
 
 def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
@@ -189,12 +189,13 @@ def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
     return blobs.open(checkpoint.sha256)
 
 
-def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: str) -> str:
+def blob_text(log: Log, blobs: BlobStore, record: bytes, reference: BlobRef, what: str) -> str:
+    """A text that a record names. Raises NotFound (MissingBlob), Refused where it is damaged or too large."""
     blob = blobs.find(reference.sha256)
     if (blob or reference).size > MAXIMUM_TEXT_BYTES:
         raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
     if blob is None:
-        raise MissingBlob(what, reference, log.records.get(run_id).author)
+        raise MissingBlob(what, reference, log.records.get(record).author)
     return blobs.get(reference.sha256).decode("utf-8", "replace")
 
 

@@ -6,7 +6,7 @@ that is copied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -278,15 +278,20 @@ _TURNS = {
 
 
 @in_snapshot
-def board(log: Log, task: bytes, context: TrustContext, *, limit: int) -> list[answers.ProgramView]:
+def board(
+    log: Log, task: bytes, context: TrustContext, *, limit: int, without: Collection[bytes] = ()
+) -> list[answers.ProgramView]:
     """The best programs of a task by section, at most ``limit`` together. Where trust names nobody, one section.
 
     Only confirmed programs have a position, by the measured value. In a network too small to confirm anything the open
-    ones have one, by the reported value.
+    ones have one, by the reported value. Programs that stand by a run of ``without`` are left out and take no place.
     """
     if not context.naming:
         return leaderboard(log, task, limit)
-    sections = _sections(log, task, context, limit)
+    sections = {
+        name: [program for program in programs if program.row.first not in without]
+        for name, programs in _sections(log, task, context, limit).items()
+    }
     shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
     rows = [program.row for name, programs in sections.items() for program in programs[: shares[name]]]
     around = around_programs(log, task, rows)

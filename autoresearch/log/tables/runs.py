@@ -79,6 +79,11 @@ class Runs:
         """All runs on a task, compact, the oldest first."""
         return [HistoryRow(*row) for row in self._reader.rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
 
+    def dated_back(self, task: bytes) -> dict[bytes, int]:
+        """The runs on a task that follow a record of their device with a later time, each with the latest of these."""
+        query = "SELECT run.id, latest FROM dated_back CROSS JOIN run ON run.n = dated_back.n WHERE run.task = ?"
+        return dict(self._reader.rows(query, task))
+
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""
         query = f"{_HISTORY} WHERE n IN (SELECT n FROM record WHERE id IN ({{}}))"  # noqa: S608

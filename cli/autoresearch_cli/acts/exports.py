@@ -187,17 +187,23 @@ def export_pages(name: str, task: str, *, json: bool) -> None:
         Refused: the folder has other files.
     """
     folder = typed_path(name).absolute()
+    answer = write_pages(folder, task)
+    if json:
+        print_json(answer)
+        return
+    say(f"{counted(answer.pages, 'page')} written to {name}, of them {counted(answer.runs, 'run')}")
+    say(f"→ open {quote(str(folder / FIRST))} in a browser")
+
+
+def write_pages(folder: Path, task: str) -> HtmlExportAnswer:
+    """Write the pages of a task. Raises as :func:`export_pages` does."""
     _check(folder)
     with open_desk() as desk:
         gathered = _gather(desk, desk.task(task))
         pages = dict(_pages(desk, gathered))
     _write_pages(folder, pages)
-    runs = len(gathered.named)
-    if json:
-        print_json(HtmlExportAnswer(folder=str(folder), task=gathered.task.digest.hex(), pages=len(pages), runs=runs))
-        return
-    say(f"{counted(len(pages), 'page')} written to {name}, of them {counted(runs, 'run')}")
-    say(f"→ open {quote(str(folder / FIRST))} in a browser")
+    digest, runs = gathered.task.digest.hex(), len(gathered.named)
+    return HtmlExportAnswer(folder=str(folder), task=digest, pages=len(pages), runs=runs)
 
 
 @dataclass(frozen=True, slots=True)

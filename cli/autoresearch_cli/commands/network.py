@@ -13,7 +13,6 @@ from autoresearch.ask.acts.joining import own_root
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
 from autoresearch.paths import typed_path
-from autoresearch.record.record import Network
 from autoresearch.text import counted, moment
 from autoresearch.trust import manifest as manifests
 from autoresearch.trust.invite import write_invite
@@ -67,17 +66,19 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     """Write the manifest of a new network. This node joins it with `network join FILE`."""
     preset = manifests.PRESETS[kind] if kind else manifests.Preset(who_counts="", confirmed_from=0, founded=False)
     founders = {*map(manifests.parse_key, founder or ()), *([own_root(home.paths())] if preset.founded else [])}
-    numbers = preset.constants | dict(map(manifests.parse_constant, constants or ()))
-    manifest = manifests.NetworkManifest(
-        Network(name=name, nonce=secrets.token_bytes(manifests.NONCE_BYTES), **numbers),
+    manifest = manifests.new_manifest(
+        name,
+        secrets.token_bytes(manifests.NONCE_BYTES),
+        preset,
         Trust(
             frozenset(map(manifests.parse_key, attestor or ())),
             needed,
             frozenset(map(manifests.parse_key, participant or ())),
             frozenset(founders),
         ),
-        tuple(dict.fromkeys(map(manifests.parse_key, task or ()))),
-        tuple(dict.fromkeys(bootstrap or ())),
+        constants=dict(map(manifests.parse_constant, constants or ())),
+        tasks=map(manifests.parse_key, task or ()),
+        bootstrap=bootstrap or (),
     )
     path = typed_path(output or f"{name}.toml")
     if path.exists():

@@ -1,0 +1,271 @@
+"""Contests from the command line: the checks before one, its invites, its page, and the files of its end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView
+from autoresearch.ask.challenges.board import challenge_here
+from autoresearch.ask.challenges.founding import (
+    JOIN_COMMAND,
+    ContestKind,
+    ContestPlan,
+    found_contest,
+    rules_for,
+    write_page,
+)
+from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, joining
+from autoresearch.ask.runs.diffs import blob_text
+from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
+from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending, submission_line
+from autoresearch.face.columns.column import lines
+from autoresearch.log.bundle_format import BundledBlobs
+from autoresearch.log.standing.answers import NOBODY
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Contest
+from autoresearch.record.record import DAY_MS
+from autoresearch.task.folders import is_taken
+from autoresearch.task.model import Task
+from autoresearch.text import counted, json_text, moment
+from autoresearch.trust.invite import DAYS_MAX, USES_MAX, Invitations, write_invite
+from autoresearch.trust.manifest_file import write_whole
+from autoresearch.words import Result
+from autoresearch_cli import home, local_log, starting
+from autoresearch_cli.acts.checks import task_checks
+from autoresearch_cli.acts.exports import write_pages
+from autoresearch_cli.acts.joining import own_addresses, to_be_sent
+from autoresearch_cli.models import ClosedChallengeAnswer, NewChallengeAnswer, TextAnswer
+from autoresearch_cli.rendering.output import say
+
+STARTING_SECONDS = 15.0
+CODES = "codes.csv"
+BOARD, MARKS, RESULT, PAGES, BUNDLE = "board.md", "marks.csv", "result.json", "pages", "log.car"
+# What a program that opens a CSV file takes for the begin of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def check_invites(kind: ContestKind, uses: int, codes: int | None) -> int:
+    """How many participants the invites of a contest admit together. Raises UsageError where that can't be."""
+    if (kind == "class") != (codes is not None):
+        raise UsageError("--codes N goes with --for class: it makes a one-time code for each participant")
+    number = uses if codes is None else codes
+    if not 1 <= number <= USES_MAX:
+        raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}")
+    return number
+
+
+def check_task(task: Task) -> None:
+    """Refuse a task that does not run on this machine: by the checks of `node doctor task`. Raises CannotRunHere."""
+    home.paths().create()
+    for check in task_checks(str(task.folder)):
+        if check.result == Result.FAILED:
+            raise CannotRunHere(f"{task.name}: {check.detail}", hint=check.fix)
+        if check.result == Result.WARNING:
+            say(f"{check.name}: {check.detail}")
+
+
+def found_network_of(plan: ContestPlan, *, start: bool) -> None:
+    """Found the contest, with the daemon down meanwhile; afterwards it runs in the new network, with ``start``."""
+    was_running = starting.is_running()
+    if was_running:
+        starting.stop()
+    try:
+        found_contest(home.paths(), plan, home.now_ms())
+    except BaseException:  # Ctrl-C too
+        if was_running:
+            starting.ensure_running()
+        raise
+    if was_running or start:
+        starting.ensure_running()
+
+
+def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
+    """Make the invites of the contest that was just founded, and write its page of rules."""
+    manifest, paths, now_ms = home.manifest(), home.paths(), home.now_ms()
+    addresses = own_addresses(patience_seconds=STARTING_SECONDS)
+    sent = to_be_sent(manifest, addresses)
+    days = min(math.ceil((plan.ends_ms - now_ms) / DAY_MS), DAYS_MAX)
+    invitations = Invitations(paths.manifest, manifest.network)
+    codes = [("", write_invite(sent))]
+    if plan.kind == "class":
+        width = len(str(number))
+        names = [f"student-{each:0{width}}" for each in range(1, number + 1)]
+        codes = [
+            (name, write_invite(sent, invitations.make(now_ms, uses=1, days=days, alias=name)[1])) for name in names
+        ]
+    elif plan.kind != "open":
+        codes = [("", write_invite(sent, invitations.make(now_ms, uses=number, days=days)[1]))]
+    line = f"{JOIN_COMMAND} {'INVITE' if plan.kind == 'class' else codes[0][1]}"
+    file = page / CODES if plan.kind == "class" else None
+    if file is not None:
+        rows = [("alias", "invite", "line"), *((name, code, f"{JOIN_COMMAND} {code}") for name, code in codes)]
+        _write(file, _as_csv(rows), private=True)
+    with local_log.open_desk() as desk:
+        record, task = challenge_here(desk.log)
+        body = record.body_as(Contest)
+        pages = write_page(page, rules_for(desk.log, body), joining(line, admits=plan.kind != "open"))
+    return NewChallengeAnswer(
+        network=manifest.network.name,
+        network_id=manifest.network.id.hex(),
+        task=task.digest.hex(),
+        title=body.title or task.name,
+        ends_ms=body.ends,
+        pages=list(map(str, pages)),
+        line=line,
+        codes=str(file or ""),
+        reachable=bool(sent.bootstrap),
+    )
+
+
+def write_page_again(folder: Path, line: str) -> list[Path]:
+    """Write the page of rules of the contest as it is now; ``line`` is what its earlier page has to join."""
+    with local_log.open_desk() as desk:
+        body = challenge_here(desk.log)[0].body_as(Contest)
+        admits = not home.manifest().trust.attestors
+        return write_page(folder, rules_for(desk.log, body), joining(line, admits=admits))
+
+
+def signed_rules() -> TextAnswer:
+    """The page of rules that the founder's word names. Raises NotFound where it is nowhere."""
+    with local_log.open_desk() as desk:
+        record, _ = challenge_here(desk.log)
+        rules = record.body_as(Contest).rules
+        if rules is None:
+            raise NotFound("this contest has no page of rules", hint="autoresearch challenge show")
+        text = local_log.with_blobs(lambda: blob_text(desk.log, desk.blobs, record.id, rules, "the page of rules"))
+    return TextAnswer(id=format_id(record.id), what="rules", text=text)
+
+
+def with_aliases(answer: ChallengeAnswer) -> ChallengeAnswer:
+    """The same with the aliases that this machine gave with its invites; codes that nobody used stand last."""
+    manifest = home.manifest()
+    made = Invitations(home.paths().manifest, manifest.network).all()
+    aliases = {invitation.token.hex(): invitation.alias for invitation in made if invitation.alias}
+    contestants = [
+        msgspec.structs.replace(each, alias=aliases.pop(each.token, "") if each.token else "")
+        for each in answer.contestants
+    ]
+    unused = [
+        ContestantView(participant=NOBODY, runs=0, counted=0, token=token, alias=alias)
+        for token, alias in sorted(aliases.items(), key=lambda pair: pair[1])
+    ]
+    return msgspec.structs.replace(answer, contestants=contestants + unused)
+
+
+def marks(answer: ChallengeAnswer) -> str:
+    """The participants as comma-separated values, RFC 4180."""
+    header = [column.name for column in CONTESTANT_COLUMNS]
+    return _as_csv([header, *lines(CONTESTANT_COLUMNS, answer.contestants)])
+
+
+def write_marks(path: Path, text: str) -> None:
+    """Write a file as a whole. Raises UsageError for a folder, Refused where it can't be written."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {path.absolute().parent}", hint="make it, or name another file")
+    _write(path, text)
+
+
+def check_new_folder(folder: Path) -> None:
+    """Raises Refused where a folder holds something, UsageError where it can't be made."""
+    if is_taken(folder):
+        raise Refused(f"{folder} holds something already", hint="name a new folder: -o FOLDER")
+    if not folder.parent.is_dir():
+        raise UsageError(f"there is no folder {folder.parent}", hint="make it, or name another: -o FOLDER")
+
+
+def write_result(answer: ChallengeAnswer, folder: Path) -> ClosedChallengeAnswer:
+    """Write the final board, the marks, the pages and the bundle; the folder appears when it is whole."""
+    check_new_folder(folder)
+    try:
+        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise Refused(f"{folder.parent} can't be written: {error.strerror}", hint="name another: -o FOLDER") from error
+    try:
+        place = beside / folder.name
+        place.mkdir()
+        board = board_of(answer)
+        for name, text in (
+            (BOARD, as_markdown(board)),
+            (HTML, as_html(board)),
+            (MARKS, marks(answer)),
+            (RESULT, json_text(answer) + "\n"),
+        ):
+            _write(place / name, text)
+        write_pages(place / PAGES, answer.task.digest)
+        local_log.write(place / BUNDLE, task="", carried=BundledBlobs.SOURCES)
+        place.replace(folder)
+    except OSError as error:
+        raise Refused(f"{folder} can't be written: {error.strerror}", hint="name another: -o FOLDER") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return ClosedChallengeAnswer(
+        folder=str(folder),
+        board=str(folder / BOARD),
+        marks=str(folder / MARKS),
+        result=str(folder / RESULT),
+        pages=str(folder / PAGES),
+        bundle=str(folder / BUNDLE),
+        placed=sum(bool(each.position) for each in answer.submissions),
+        submissions=len(answer.submissions),
+    )
+
+
+def board_of(answer: ChallengeAnswer) -> list[PageSection]:
+    """The final board in sentences: places, how the first differ, and a reason for every submission."""
+    placed = sorted(
+        (each for each in answer.submissions if each.position), key=lambda each: (each.position, each.last_position)
+    )
+    rest = [each for each in answer.submissions if not each.position]
+    about = (
+        f"A contest on the task {answer.task.name} ({answer.task.metric}, {answer.task.direction}), in the network "
+        f"{answer.network}. It {ending(answer, home.now_ms())}, {moment(answer.ends_ms)}."
+    )
+    total = f"{counted(len(answer.submissions), 'submission')} by {counted(len(answer.contestants), 'participant')}."
+    few = [f"No place is confirmed, so the places go by reported values: {answer.note}."] if answer.note else []
+    sections = [
+        PageSection(f"{answer.title}: final board", [about, total, *few]),
+        PageSection("Places", [submission_line(each) for each in placed] or ["No submission took a place."]),
+    ]
+    if answer.comparisons:
+        sections.append(
+            PageSection("How the first places differ", [f"{fact.sentence}." for fact in answer.comparisons])
+        )
+    if rest:
+        sections.append(PageSection("Submissions without a place", [submission_line(each) for each in rest]))
+    return sections
+
+
+def _as_csv(rows: Sequence[Sequence[str]]) -> str:
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\r\n").writerow
+    for row in rows:
+        write([f"'{cell}" if cell.startswith(_FORMULA) and not _is_number(cell) else cell for cell in row])
+    return text.getvalue()
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _write(path: Path, text: str, *, private: bool = False) -> None:
+    """Write a file as a whole, ``private`` for this user alone. Raises Refused."""
+    try:
+        write_whole(path, text)
+        if private:
+            path.chmod(0o600)
+    except OSError as error:
+        raise Refused(f"{path} can't be written: {error.strerror}", hint="check its permissions") from error
