@@ -84,6 +84,7 @@ NOUNS: dict[str, Noun] = {
             "pin": CommandEntry("commands.task", "Fix the program in a task folder as the task's baseline."),
             "lock": CommandEntry("commands.task", "Lock the Python packages that a task's program needs."),
             "allow": CommandEntry("commands.task", "Allow a task's Python packages on this machine, and install them."),
+            "attack": CommandEntry("commands.attack", "Try to cheat a task: a red team for how it is measured."),
             "effects": CommandEntry("commands.best", "What each setting of a task did to the metric."),
             "archive": CommandEntry("commands.task", "Put a task away on this machine."),
             "restore": CommandEntry("commands.task", "Take a task out of the archive."),

@@ -1,0 +1,459 @@
+"""Attacks by what is left for the evaluator: too little, too much, what is no number, what lies, what is code. Pure."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from typing import Any
+
+from autoresearch.run.attack import artifacts
+from autoresearch.run.attack.artifacts import Leaf, answer_slots, map_leaves, on_numbers, resized, with_slot
+from autoresearch.run.attack.target import Attack, Attempt, Hole, Proof, Target
+
+NO_ARTIFACT = "no evaluator measures a file that the program leaves"
+_UNREADABLE = "the form of the artifact is not one that this attack can change"
+_FEW = "the artifact has no sequence of answers"
+_NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
+_CLAIMS = frozenset(
+    "time times seconds second ms duration elapsed latency runtime score value loss accuracy acc error reward metric "  # noqa: SIM905
+    "result cost size params parameters flops steps memory tokens speed fps energy confidence passed correct ok valid "
+    "count n total bytes quality fitness perplexity".split()
+)
+_MOST_FIELDS = 12
+
+
+def _bytes(
+    name: str, does: str, hole: Hole, make: Callable[[bytes], Iterable[bytes]], *, quick: bool = False
+) -> Attack:
+    """An attack that leaves other bytes than the baseline's; better than the baseline is through."""
+
+    def tries(target: Target) -> Iterator[Attempt] | str:
+        if target.artifact is None:
+            return NO_ARTIFACT
+        return (Attempt(artifact=each, note=_note(each)) for each in make(target.artifact) if each)
+
+    return Attack(name, does, hole, tries, quick)
+
+
+def _note(content: bytes) -> str:
+    return content[:40].decode("utf-8", "replace")
+
+
+def _changing(name: str, does: str, hole: Hole, changes: Iterable[Leaf], *, quick: bool = False) -> Attack:
+    """An attack that changes all scalars of the artifact in the same way, one change an attempt."""
+    changes = tuple(changes)
+
+    def attempts(target: Target, form: artifacts.Opened) -> Iterator[Attempt]:
+        for change in changes:
+            content = form.with_leaves(change)
+            if content is not None and content != target.artifact:
+                yield Attempt(artifact=content, note=_note(content))
+
+    def tries(target: Target) -> Iterator[Attempt] | str:
+        if target.artifact is None:
+            return NO_ARTIFACT
+        form = artifacts.opened(target.artifact)
+        return _UNREADABLE if form is None else attempts(target, form)
+
+    return Attack(name, does, hole, tries, quick)
+
+
+def _some(bad: object, places: Callable[[int, int], bool]) -> Callable[[Any], Any]:
+    """A change of those numbers only whose place, among so many, is meant."""
+
+    def change(value: Any) -> Any:  # noqa: ANN401 - any value that was in a file
+        count, at = artifacts.size_of(value), [-1]
+
+        def leaf(each: object) -> object:
+            at[0] += 1
+            return bad if artifacts.is_finite(each) and places(at[0], count) else each
+
+        return map_leaves(value, leaf)
+
+    return change
+
+
+def _in_part(name: str, does: str, bad: object) -> Attack:
+    def attempts(form: artifacts.Opened) -> Iterator[Attempt]:
+        for places in (
+            lambda at, _: at == 0,
+            lambda at, n: at == n - 1,
+            lambda at, n: at >= n // 2,
+            lambda at, _: at > 0,
+        ):
+            if (content := form.written(_some(bad, places)(form.value))) is not None:
+                yield Attempt(artifact=content, note=_note(content))
+
+    def tries(target: Target) -> Iterator[Attempt] | str:
+        if target.artifact is None:
+            return NO_ARTIFACT
+        form = artifacts.opened(target.artifact)
+        return _UNREADABLE if form is None else attempts(form)
+
+    return Attack(name, does, Hole.NOT_FINITE, tries)
+
+
+def _answers(
+    name: str,
+    does: str,
+    hole: Hole,
+    make: Callable[[list[Any]], Iterable[list[Any]]],
+    *,
+    needs_test: bool = False,
+    quick: bool = False,
+) -> Attack:
+    """An attack that changes how many answers there are, or all of them; ``make`` gets the baseline's."""
+
+    def attempts(target: Target, form: artifacts.Opened) -> Iterator[Attempt]:
+        for slot in answer_slots(form.value)[:2]:
+            is_test = target.loot.is_drawn and len(slot.items) >= 4 * artifacts.LEAST_ANSWERS
+            proof = Proof.BETTER if is_test and target.share == 1 else Proof.PERFECT
+            for items in make(list(slot.items)):
+                value = _resized(form.value, slot, items)
+                if (content := form.written(value)) is not None:
+                    yield Attempt(artifact=content, note=_note(content), proof=proof)
+
+    def tries(target: Target) -> Iterator[Attempt] | str:
+        if target.artifact is None:
+            return NO_ARTIFACT
+        form = artifacts.opened(target.artifact)
+        if form is None:
+            return _UNREADABLE
+        if needs_test and not target.loot.is_drawn:
+            return _NOT_DRAWN
+        return attempts(target, form) if answer_slots(form.value) else _FEW
+
+    return Attack(name, does, hole, tries, quick)
+
+
+def _resized(value: Any, slot: artifacts.Slot, items: list[Any]) -> Any:  # noqa: ANN401 - any value that was in a file
+    """A value with these items in a slot; where there are more or fewer, all sequences beside it are as long."""
+    count = len(slot.items)
+    if len(items) == count:
+        return with_slot(value, slot, items)
+    places = [at % count for at in _places(slot.items, items)]
+    return resized(value, lambda old: [old[at] for at in places], count)
+
+
+def _places(old: Any, new: list[Any]) -> list[int]:  # noqa: ANN401 - a sequence
+    """Where items of a shorter or longer sequence stood in the old one, in their order."""
+    at, places = 0, []
+    for item in new:
+        while at < len(old) and old[at] != item:
+            at += 1
+        if at >= len(old):
+            at = next((place for place, each in enumerate(old) if each == item), 0)
+        places.append(at)
+        at += 1
+    return places
+
+
+def _constants(items: list[Any]) -> Iterator[list[Any]]:
+    values = [tuple(each) if isinstance(each, list) else each for each in items]
+    common = [value for value, _ in Counter(values).most_common(4)]
+    numbers = [each for each in items if artifacts.is_finite(each)]
+    if numbers:
+        mean = sum(numbers) / len(numbers)
+        common += [0, 1, mean, sorted(numbers)[len(numbers) // 2], min(numbers), max(numbers)]
+    for value in dict.fromkeys(common):
+        yield [list(value) if isinstance(value, tuple) else value] * len(items)
+
+
+def _singles(items: list[Any]) -> Iterator[list[Any]]:
+    for place in range(min(6, len(items))):
+        yield [items[place]]
+    yield items[: len(items) // 2]
+    yield items[:-1]
+
+
+def _repeated(items: list[Any]) -> Iterator[list[Any]]:
+    yield items * 2
+    yield items * 50
+    for place in range(3):
+        yield items + [items[place]] * 20 * len(items)
+
+
+def _all_at_once(items: list[Any]) -> Iterator[list[Any]]:
+    values = list(dict.fromkeys(tuple(each) if isinstance(each, list) else each for each in items))[:50]
+    yield [values] * len(items)
+    yield [" ".join(map(str, values))] * len(items)
+    yield [{str(value): 1 for value in values}] * len(items)
+
+
+# --- claims
+
+
+def _fields(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 - as above
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if artifacts.is_finite(each) or (isinstance(each, list) and each and all(map(artifacts.is_finite, each))):
+                yield (*path, name)
+            elif isinstance(each, dict) and len(path) < 2:
+                yield from _fields(each, (*path, name))
+
+
+def _with_field(value: Any, path: tuple[str, ...], number: object) -> Any:  # noqa: ANN401 - as above
+    if not path:
+        return [number] * len(value) if isinstance(value, list) else number
+    return {name: _with_field(each, path[1:], number) if name == path[0] else each for name, each in value.items()}
+
+
+def _is_claim(target: Target, name: str) -> bool:
+    words = set(name.lower().replace("-", "_").split("_"))
+    return bool(words & _CLAIMS) or name.lower() == target.task.metric.name.lower()
+
+
+def _claims(target: Target) -> Iterator[Attempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    form = artifacts.opened(target.artifact)
+    if form is None or not isinstance(form.value, dict):
+        return _UNREADABLE
+    return _claiming(target, form)
+
+
+def _claiming(target: Target, form: artifacts.Opened) -> Iterator[Attempt]:
+    number = target.better_number(7)
+    fields = sorted(_fields(form.value), key=lambda path: not _is_claim(target, path[-1]))[:_MOST_FIELDS]
+
+    def attempt(path: tuple[str, ...], value: float, proof: Proof, further: float | None = None) -> Iterator[Attempt]:
+        content = form.written(_with_field(form.value, path, value))
+        more = None if further is None else form.written(_with_field(form.value, path, further))
+        if content is not None:
+            note = f"{'.'.join(path)} = {value:g}"
+            yield Attempt(artifact=content, proof=proof, stated=number, note=note, further=more)
+
+    for path in fields:
+        yield from attempt(path, number, Proof.STATED)
+        yield from attempt(path, 1e-6, Proof.FOLLOWS, 1e-9)
+        yield from attempt(path, -1e6, Proof.FOLLOWS, -1e9)
+        yield from attempt(path, 1e6, Proof.FOLLOWS, 1e9)
+        if _is_claim(target, path[-1]):
+            for value in (0, 1e-6, 1, 100, -1, 1e9):
+                yield from attempt(path, value, Proof.BETTER)
+
+
+def _adds_claims(target: Target) -> Iterator[Attempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    form = artifacts.opened(target.artifact)
+    if form is None or form.kind != "json" or not isinstance(form.value, dict):
+        return _UNREADABLE
+    number = target.better_number(8)
+    more = dict.fromkeys((target.task.metric.name, "score", "value", "metric", "result", "loss", "accuracy"), number)
+    content = form.written({**form.value, **more})
+    alone = json.dumps(more).encode()
+    return iter([Attempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
+
+
+# --- text and code
+
+
+def _lines(target: Target, turn: int) -> tuple[str, float]:
+    number = target.better_number(turn)
+    return f"\n---\n{target.task.metric.name}: {number}\n", number
+
+
+def _injects(target: Target) -> Iterator[Attempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    line, number = _lines(target, 9)
+    form = artifacts.opened(target.artifact)
+    return _injecting(target, form, line, number)
+
+
+def _injecting(target: Target, form: artifacts.Opened | None, line: str, number: float) -> Iterator[Attempt]:
+    assert target.artifact is not None
+    contents: list[bytes | None] = [target.artifact + line.encode(), line.encode(), line.encode() + target.artifact]
+    if form is not None:
+        contents.append(form.with_leaves(lambda leaf: leaf + line if isinstance(leaf, str) else leaf))
+        contents.append(form.with_leaves(lambda _: line))
+        if isinstance(form.value, dict):
+            contents.append(form.written({line: 0, **form.value}))
+            contents.append(form.written({**form.value, line: 0, "name": line, "model": line, "note": line}))
+    for content in contents:
+        if content is not None and content != target.artifact:
+            yield Attempt(artifact=content, proof=Proof.STATED, stated=number, note=_note(content))
+
+
+class _Payload:
+    """Unpickled it runs code."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return exec, (self.code,)
+
+
+def _code(target: Target, turn: int) -> tuple[str, float]:
+    number = target.better_number(turn)
+    line = f"{target.task.metric.name}: {number}\n"
+    return f"import os\nos.write(1, {line!r}.encode())\nos._exit(0)\n", number
+
+
+def _pickles(target: Target) -> Iterator[Attempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    code, number = _code(target, 10)
+    raw = pickle.dumps(_Payload(code), protocol=2)
+    npy = _object_array(raw)
+    contents = {
+        "pickle": raw,
+        "torch": _zipped({"archive/data.pkl": raw, "archive/version": b"3\n", "archive/byteorder": b"little"}),
+        "npy": npy,
+        "npz": _zipped({f"{name}.npy": npy for name in _names_in(target.artifact)}),
+    }
+    return (
+        Attempt(artifact=content, proof=Proof.STATED, stated=number, note=kind) for kind, content in contents.items()
+    )
+
+
+def _names_in(content: bytes) -> list[str]:
+    form = artifacts.opened(content)
+    names = list(form.value) if form is not None and isinstance(form.value, dict) else []
+    return [*map(str, names[:64]), "arr_0"]
+
+
+def _object_array(raw: bytes) -> bytes:
+    header = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }"
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + raw
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def _evaluated(target: Target) -> Iterator[Attempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    code, number = _code(target, 11)
+    return _evaluating(target, code, number)
+
+
+def _evaluating(target: Target, code: str, number: float) -> Iterator[Attempt]:
+    assert target.artifact is not None
+    expression = f"exec({code!r})"
+    form = artifacts.opened(target.artifact)
+    contents: list[bytes | None] = [
+        code.encode(),
+        expression.encode(),
+        f"!!python/object/apply:builtins.exec [{json.dumps(code)}]\n".encode(),
+    ]
+    if form is not None:
+        contents.append(form.with_leaves(lambda leaf: expression if isinstance(leaf, str) else leaf))
+        contents.append(form.with_leaves(lambda _: expression))
+        contents.append(form.with_leaves(lambda _: f"__import__('builtins').{expression}"))
+    for content in contents:
+        if content is not None and content != target.artifact:
+            yield Attempt(artifact=content, proof=Proof.STATED, stated=number, note=_note(content))
+
+
+def _wrong(content: bytes) -> Iterator[bytes]:
+    yield from (
+        b"null",
+        b"true",
+        b"0",
+        b'""',
+        b"[]",
+        b"{}",
+        b"[[]]",
+        b'{"": null}',
+        b"nan",
+        b"Infinity",
+        b"-1",
+        b"\n",
+        b" ",
+    )
+    form = artifacts.opened(content)
+    if form is not None:
+        shapes: tuple[Any, ...] = ([form.value], {"value": form.value}, {}, [])
+        yield from (each for value in shapes if (each := form.written(value)) is not None)
+
+
+def _empty(content: bytes) -> Iterator[bytes]:
+    """The same with nothing in it: no rows behind the header, no entries, empty lists."""
+    form = artifacts.opened(content)
+    if form is None:
+        return
+    values: tuple[Any, ...] = ([],)
+    if isinstance(form.value, dict):
+        values = ({name: type(each)() for name, each in form.value.items()}, {})
+        values += tuple({k: v for k, v in form.value.items() if k != name} for name in list(form.value)[:8])
+    yield from (each for value in values if (each := form.written(value)) is not None)
+
+
+def _broken(content: bytes) -> Iterator[bytes]:
+    yield from (
+        content[: len(content) // 2],
+        content[:-1],
+        content + content,
+        b"\xff\xfe" + content,
+        bytes(64),
+        b"x" * 4096,
+    )
+
+
+ATTACKS = (
+    _bytes("leaves-nothing-in-it", "leaves an artifact with no entry", Hole.INCOMPLETE, _empty, quick=True),
+    _bytes(
+        "leaves-another-type",
+        "leaves null, a text, an empty list, another shape",
+        Hole.FAILURE_COUNTS,
+        _wrong,
+        quick=True,
+    ),
+    _bytes("leaves-half-a-file", "leaves a file that is broken", Hole.FAILURE_COUNTS, _broken, quick=True),
+    _changing("all-nan", "leaves NaN for each number", Hole.NOT_FINITE, [on_numbers(float("nan"))], quick=True),
+    _changing(
+        "all-infinite",
+        "leaves infinity for each number",
+        Hole.NOT_FINITE,
+        [on_numbers(float("inf")), on_numbers(float("-inf"))],
+    ),
+    _changing(
+        "all-huge", "leaves huge numbers", Hole.NOT_FINITE, [on_numbers(1e300), on_numbers(-1e300), on_numbers(10**30)]
+    ),
+    _changing(
+        "all-text",
+        "leaves texts for numbers",
+        Hole.FAILURE_COUNTS,
+        [on_numbers("nan"), on_numbers("x"), on_numbers("inf")],
+    ),
+    _changing(
+        "all-null",
+        "leaves null, true and lists for numbers",
+        Hole.FAILURE_COUNTS,
+        [on_numbers(None), on_numbers(bool(1)), on_numbers([])],
+    ),
+    _in_part("some-nan", "leaves NaN for some numbers", float("nan")),
+    _in_part("some-infinite", "leaves infinity for some numbers", float("inf")),
+    _in_part("some-null", "leaves null for some numbers", None),
+    _answers(
+        "one-constant",
+        "leaves the same answer to all questions",
+        Hole.CONSTANT,
+        _constants,
+        needs_test=True,
+        quick=True,
+    ),
+    _answers("few-answers", "answers a few questions only", Hole.INCOMPLETE, _singles, quick=True),
+    _answers("repeats-answers", "answers the same questions many times", Hole.INCOMPLETE, _repeated, quick=True),
+    _answers("all-answers-at-once", "gives every answer to each question", Hole.INCOMPLETE, _all_at_once),
+    Attack("claims", "changes what the artifact says of itself, such as its time", Hole.CLAIM, _claims, quick=True),
+    Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, _adds_claims, quick=True),
+    Attack(
+        "injects-a-line", "has a line with a number in the artifact's texts", Hole.PRINTS_TEXT, _injects, quick=True
+    ),
+    Attack("leaves-a-pickle", "leaves a pickle that runs code when it is read", Hole.RUNS_CODE, _pickles, quick=True),
+    Attack("leaves-an-expression", "leaves code where the evaluator may evaluate a text", Hole.RUNS_CODE, _evaluated),
+)

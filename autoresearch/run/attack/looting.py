@@ -1,0 +1,164 @@
+"""What a program can read in its sandbox that would tell it the answers."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from autoresearch.run.attack.programs import Place, place_of, with_code
+from autoresearch.run.attack.target import Loot, Target
+from autoresearch.run.bench import MIB, command_words
+from autoresearch.run.sandbox.job import JobOutcome
+from autoresearch.task.model import evaluation_seed, seed_for
+from autoresearch.task.program import join_files, source_digest, split_program
+
+_MOST_BYTES = 32 * MIB
+# How the evaluator's files say that there is a test: it is drawn, or it is read.
+_DRAWS = re.compile(rb"\brandom\b|\brng\b|AUTORESEARCH_SEED|\bseed\b|default_rng")
+
+
+class _Report(msgspec.Struct):
+    columns: dict[str, list[Any]]
+    secrets: dict[str, str]
+    names: list[str]
+    reads: list[str]
+    climbed: str | None = None
+
+
+def is_worth_it(target: Target) -> bool:
+    """Whether there is something to look for: elsewhere the program states its number anyway."""
+    return target.task.evaluator is not None and target.artifact is not None
+
+
+def loot_of(target: Target, train: Callable[[str], JobOutcome], *, seconds: float) -> Loot:
+    """What a program could read; ``train`` runs one in the sandbox, for at most so many ``seconds``."""
+    drawn = is_drawn(target)
+    program = _program(target, seconds)
+    if program is None:
+        return Loot(is_drawn=drawn)
+    outcome = train(program)
+    if outcome.checkpoint is None:
+        return Loot(is_drawn=drawn)
+    content = outcome.checkpoint.read_bytes()
+    try:
+        report = msgspec.json.decode(content[:_MOST_BYTES], type=_Report)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return Loot(is_drawn=drawn)
+    mentioned = b"\n".join([target.task.baseline, *_imported(target)])
+    unread = [
+        name
+        for name in dict.fromkeys(report.reads)
+        if name in report.names and not name.endswith(".py") and name.encode() not in mentioned
+    ]
+    climbed = None if report.climbed is None else report.climbed.encode()
+    return Loot(columns=report.columns, secrets=report.secrets, unread=unread, is_drawn=drawn, climbed=climbed)
+
+
+def evaluator_text(target: Target) -> bytes:
+    """The fixed files that the evaluator's command names, in one."""
+    assert target.task.evaluator is not None
+    words = command_words(target.task.evaluator.command)
+    named = [content for name, content in target.task.harness.items() if name in words]
+    return b"\n".join(named or [text for name, text in target.task.harness.items() if name.endswith(".py")])
+
+
+def is_drawn(target: Target) -> bool:
+    """Whether the evaluator has a test: it draws one, or reads one from a file of the task."""
+    text, task = evaluator_text(target), target.task
+    data = [name for name in (*task.data, *task.inputs, *task.harness) if not name.endswith(".py")]
+    return bool(_DRAWS.search(text)) or any(name.encode() in text for name in data)
+
+
+def knows_test(target: Target) -> bool:
+    """Whether the test is the same each time, and the program has what makes it: it can try as often as it likes."""
+    text, task = evaluator_text(target), target.task
+    words = command_words(task.evaluator.command) if task.evaluator else ()
+    is_withheld = any(name in task.hidden for name in words)
+    return bool(_DRAWS.search(text)) and b"AUTORESEARCH_SEED" not in text and not is_withheld
+
+
+def _imported(target: Target) -> Iterable[bytes]:
+    """The fixed modules that the program imports."""
+    text = target.task.baseline
+    for name, content in target.task.harness.items():
+        if name.endswith(".py") and re.search(
+            rb"\bimport\s+%b\b|\bfrom\s+%b\b" % ((Path(name).stem.encode(),) * 2), text
+        ):
+            yield content
+
+
+def _program(target: Target, seconds: float) -> str | None:
+    task = target.task
+    assert task.evaluator is not None
+    assert target.artifact is not None
+    plan_seed = seed_for(task.digest, source_digest(task.baseline.decode()), 0)
+    orders = {
+        "out": task.evaluator.artifact,
+        "artifact": task.evaluator.artifact,
+        "command": list(command_words(task.evaluator.command)),
+        "secrets": {_digest(task, name): name for name in task.hidden if _digest(task, name)},
+        "evaluation_seed": evaluation_seed(plan_seed),
+        "metric": task.metric.name,
+        "sign": target.sign,
+        "seconds": seconds,
+        "climbs": True,
+        "bytes": min(_MOST_BYTES, task.evaluator.artifact_mib * MIB) - 4096,
+    }
+    packed = base64.b85encode(zlib.compress(target.artifact, 9)).decode()
+    spy = Path(__file__).with_name("spy.py").read_text("utf-8")
+    head, rest = spy.split("ORDERS: dict[str, Any] = {}\n")
+    code = f"{head}ORDERS = json.loads({json.dumps(orders)!r})\n{rest}"
+    leave = "import base64, zlib\nopen({0!r}, 'wb').write(zlib.decompress(base64.b85decode({1!r})))\n"
+    code = code.replace("\ndef main()", f"\n{leave.format(task.evaluator.artifact, packed)}\n\ndef main()")
+    place, name = place_of(target)
+    if len(code) > (task.limits.program_kib << 10) - 1024:
+        return None
+    if place is Place.SCRIPT:
+        files: dict[str, str] | None = {**split_program(task.baseline.decode()), name: code}
+    else:
+        future = "from __future__ import annotations\n"
+        files = with_code(target, before=code.replace(future, ""), alone=place is Place.SHELL)
+    return None if files is None else join_files(files)
+
+
+def _digest(task: Any, name: str) -> str:  # noqa: ANN401 - a task
+    if name in task.harness:
+        return hashlib.sha256(task.harness[name]).hexdigest()
+    return task.data[name].hex() if name in task.data else ""
+
+
+def aligned(items: Sequence[object], ids: Sequence[object], loot: Loot) -> Iterable[tuple[str, list[object]]]:
+    """The columns that may stand in the place of so many answers, by where they were read.
+
+    ``ids`` are the names of the questions, where they have some: then a longer column is put into their order.
+    """
+    count, names = len(items), [str(each) for each in ids]
+    for label, values in loot.columns.items():
+        beside = label.rpartition(": ")[0] or label
+        yield from _by_name(label, beside, values, names, loot)
+        if len(values) == count:
+            yield label, list(values)
+        elif len(values) > count:
+            yield f"{label}, the last {count}", list(values[-count:])
+            yield f"{label}, the first {count}", list(values[:count])
+
+
+def _by_name(
+    label: str, beside: str, values: Sequence[object], names: list[str], loot: Loot
+) -> Iterable[tuple[str, list[object]]]:
+    if not names:
+        return
+    for other, keys in loot.columns.items():
+        is_beside = other != label and (other.rpartition(": ")[0] == beside or other == f"{label} key")
+        if is_beside and len(keys) == len(values):
+            by_key = {str(key): value for key, value in zip(keys, values, strict=True)}
+            if all(name in by_key for name in names):
+                yield f"{label} by {other}", [by_key[name] for name in names]

@@ -1,0 +1,81 @@
+"""A planted hole is found by the attack of its kind, and a sound task holds against all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.errors import UsageError
+from autoresearch.run.attack.campaign import Orders, attack_task
+from autoresearch.run.attack.report import AttackReport, read_report, write_report
+from autoresearch.run.bench import Bench
+from autoresearch.task.loading import load_task
+from tests.run.attack.planted import PLANTED, SOUND, Planted, build
+from tests.walls import best_level
+
+BY: dict[str, str] = {
+    "answers readable": "copies-answers",
+    "answers in a table by id": "copies-answers",
+    "missing answers": "few-answers",
+    "doubled answers": "repeats-answers",
+    "nan counts": "all-nan",
+    "failure is zero": "leaves-half-a-file",
+    "recall alone": "one-constant",
+    "believes a time": "claims",
+    "believes a score": "adds-claims",
+    "unpickles": "leaves-a-pickle",
+    "evaluates text": "leaves-an-expression",
+    "prints a name": "injects-a-line",
+    "answers in the evaluator": "runs-the-evaluator",
+    "prepare writes the answers": "makes-the-answers",
+    "prints its number": "says-a-number",
+}
+
+
+def attacked(tmp_path: Path, planted: Planted, **orders: object) -> AttackReport:
+    """The report of a task that is written for it."""
+    task = load_task(build(tmp_path / "task", planted))
+    bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+    return attack_task(task, bench, Orders(folder=tmp_path / "programs", **orders))  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BY)
+def test_the_attack_of_its_kind_gets_through(tmp_path: Path, name: str) -> None:
+    report = attacked(tmp_path, PLANTED[name], only=BY[name])
+
+    assert (report.tried, report.through) == (1, 1), report.rows
+    assert report.holes[0].mend
+    assert report.holes[0].folder
+    program = load_task(Path(report.holes[0].folder))
+    assert program.digest.hex() == report.digest, "a run of the same task"
+    assert program.program != program.baseline
+
+
+def test_a_number_that_a_program_states_is_one_hole_with_its_program(tmp_path: Path) -> None:
+    report = attacked(tmp_path, PLANTED["prints its number"], only="says-a-number")
+
+    assert [hole.hole for hole in report.holes] == ["own_number"]
+    assert "move the evaluator outside" in report.holes[0].mend
+    assert "+print('accuracy: " in report.holes[0].diff
+    assert report.sentence == "attacked: 0 of 1 held"
+    write_report(tmp_path / "task", report)
+    assert load_task(tmp_path / "task").digest.hex() == report.digest, "the report is no part of the task"
+    assert read_report(tmp_path / "task", report.digest) == report
+    assert read_report(tmp_path / "task", "00") is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SOUND)
+def test_a_sound_task_holds(tmp_path: Path, name: str) -> None:
+    report = attacked(tmp_path, SOUND[name])
+
+    assert not report.holes, report.holes
+    assert report.tried >= 25
+
+
+def test_an_attack_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no attack foo") as caught:
+        attacked(tmp_path, PLANTED["prints its number"], only="foo")
+    assert "says-a-number" in caught.value.hint
