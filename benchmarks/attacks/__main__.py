@@ -30,7 +30,6 @@ from benchmarks.corpus_folders import scratch_folder
 
 ATTACK = f"{shlex.quote(sys.executable)} -m autoresearch_cli task attack"
 SECONDS = 900
-# Exit statuses of the command.
 _HELD, _THROUGH = 0, 1
 _NAMED = 3
 
