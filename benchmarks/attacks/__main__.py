@@ -1,0 +1,159 @@
+"""How many planted holes ``autoresearch task attack`` finds, and how often it accuses a sound task.
+
+python -m benchmarks.attacks                    the table of all 40 tasks
+python -m benchmarks.attacks --half unseen      of the half that nobody tuned the attacks to
+python -m benchmarks.attacks ties-planted       of one task
+python -m benchmarks.attacks --check            is each hole open, and each sound twin closed, by its cheat?
+python -m benchmarks.attacks --write DIR        write the folders
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from autoresearch.run.bench import Bench
+from autoresearch.run.sandbox.job import Level
+from benchmarks.attacks.tasks import HALVES, AttackedTask, attacked_tasks
+from benchmarks.attacks.trial import fault_of
+from benchmarks.corpus_folders import scratch_folder
+
+ATTACK = f"{shlex.quote(sys.executable)} -m autoresearch_cli task attack"
+SECONDS = 900
+_HELD, _THROUGH = 0, 1
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the command said of one task; ``got_through`` is None where it failed."""
+
+    task: AttackedTask
+    got_through: bool | None
+    detail: str
+    seconds: float
+
+    @property
+    def cell(self) -> str:
+        """The detail on one line."""
+        return " ".join(self.detail.split()).replace("|", "/")
+
+    @property
+    def verdict(self) -> str:
+        """A word for the table."""
+        if self.got_through is None:
+            return "error"
+        if self.task.is_planted:
+            return "found" if self.got_through else "missed"
+        return "false alarm" if self.got_through else "held"
+
+
+def attack(task: AttackedTask, scratch: Path, command: Sequence[str]) -> Row:
+    """Write a task as a folder and have the command attack it. The exit status says whether something got through."""
+    folder = scratch / task.name
+    task.write(folder)
+    environment = {**os.environ, "AUTORESEARCH_HOME": str(scratch / "home")}
+    words = [*command, str(folder), "--json"]
+    began = time.monotonic()
+    try:
+        ended = subprocess.run(
+            words, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (subprocess.TimeoutExpired, OSError) as error:
+        return Row(task, None, str(error)[:200], time.monotonic() - began)
+    seconds = time.monotonic() - began
+    if ended.returncode not in (_HELD, _THROUGH):
+        return Row(task, None, ended.stderr.strip()[-200:], seconds)
+    try:
+        names = attacks_through(json.loads(ended.stdout))
+    except ValueError:  # an error may have status 1, too
+        return Row(task, None, f"its answer is no JSON: {(ended.stderr or ended.stdout).strip()[-200:]}", seconds)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return Row(task, ended.returncode == _THROUGH, ", ".join(names[:_NAMED]) + more, seconds)
+
+
+def attacks_through(answer: Any) -> list[str]:  # noqa: ANN401 - what the command answers
+    """The names of the attacks that got through, as far as an answer has them: the exit status is what counts."""
+    entries = answer.get("got_through") or answer.get("attacks") if isinstance(answer, Mapping) else None
+    names = []
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, str):
+            names.append(entry)
+        elif isinstance(entry, Mapping) and ("got_through" in answer or "through" in str(entry.get("outcome"))):
+            names.append(str(entry.get("name", entry.get("attack", "?"))))
+    return names
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown: a line for each task, then the sums of each half."""
+    lines = ["| half | task | verdict | got through | seconds |", "| --- | --- | --- | --- | --- |"]
+    lines += [f"| {row.task.half} | {row.task.name} | {row.verdict} | {row.cell} | {row.seconds:.1f} |" for row in rows]
+    return "\n".join([*lines, "", *(line for half in HALVES for line in _sums(half, rows))])
+
+
+def _sums(half: str, rows: Sequence[Row]) -> list[str]:
+    mine = [row for row in rows if row.task.half == half]
+    if not mine:
+        return []
+    planted = [row.verdict for row in mine if row.task.is_planted]
+    sound = [row.verdict for row in mine if not row.task.is_planted]
+    took = [row.seconds for row in mine]
+    return [
+        f"{half}: found {planted.count('found')} of {len(planted)} holes; "
+        f"false alarms {sound.count('false alarm')} of {len(sound)}; "
+        f"errors {(planted + sound).count('error')}; "
+        f"seconds a task: median {median(took):.1f}, longest {max(took):.1f}"
+    ]
+
+
+def main() -> int:
+    """The command line; the exit status is 1 where the command failed, or a task is not what it says."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.attacks", description=__doc__.partition("\n")[0])
+    parser.add_argument("task", nargs="*", help="names of tasks, such as ties-planted; without one, all")
+    parser.add_argument("--half", choices=HALVES, help="the tasks of one half")
+    parser.add_argument("--command", default=ATTACK, help="what attacks; DIR and --json are put behind it")
+    parser.add_argument("--check", action="store_true", help="run each baseline and each cheat instead")
+    parser.add_argument("--write", type=Path, metavar="DIR", help="write the task folders there instead")
+    options = parser.parse_args()
+    tasks = [task for half in HALVES if options.half in (None, half) for task in attacked_tasks(half)]
+    if unknown := set(options.task) - {task.name for task in tasks}:
+        parser.error(f"there is no task {', '.join(sorted(unknown))}")
+    tasks = [task for task in tasks if not options.task or task.name in options.task]
+    if options.write:
+        for task in tasks:
+            print(task.write(options.write / task.name).folder)
+        return 0
+    with scratch_folder() as scratch:
+        if options.check:
+            return _check(tasks, scratch)
+        rows = []
+        for task in tasks:
+            rows.append(attack(task, scratch, shlex.split(options.command)))
+            print(f"{task.name}: {rows[-1].verdict}", file=sys.stderr, flush=True)
+    print(table(rows))
+    return 1 if any(row.got_through is None for row in rows) else 0
+
+
+def _check(tasks: Sequence[AttackedTask], scratch: Path) -> int:
+    faults = 0
+    for task in tasks:
+        bench = Bench(Level.BUBBLEWRAP, 1, "cpu", scratch / "data", scratch / "scratch")
+        fault = fault_of(task, scratch / task.name, bench)
+        print(f"{task.name}: {fault or 'as it should be'}", flush=True)
+        faults += bool(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
