@@ -170,15 +170,15 @@ class _Bounded(io.FileIO):
 
 def _checked(archive: zipfile.ZipFile, environment: Path) -> Iterator[tuple[zipfile.ZipInfo, Path]]:
     """The files that are unpacked, and where to. Raises ValueError for one that no wheel has."""
-    entries = archive.infolist()
-    paths = archive_paths(entry.orig_filename.removesuffix("/") for entry in entries)
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]  # folders are made for their files
+    paths = archive_paths(entry.orig_filename for entry in entries)
     for entry, path in zip(entries, paths, strict=True):
         name = entry.orig_filename[:TOLD_CHARACTERS]
         if stat.S_IFMT(entry.external_attr >> 16) not in _PLAIN or entry.flag_bits & 1:
             raise ValueError(f"{name!r} is a link, a device or encrypted")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ValueError(f"{name!r} is compressed in a way that no wheel has")
-        if not entry.is_dir() and (target := _target(path, environment)) is not None:
+        if (target := _target(path, environment)) is not None:
             yield entry, target
 
 

@@ -303,3 +303,12 @@ def test_every_value_of_a_parameter_survives(tmp_path_factory: pytest.TempPathFa
     assert value_of(setting) == project.component("policy").settings["x"].value
     assert value_of(theirs.component("environment").settings["y"].value) == value_of(setting)
     assert flat_program(theirs) == flat_program(project)
+
+
+def test_an_environment_with_packages_is_a_task_that_locks_them(tmp_path: Path) -> None:
+    project = load_project(plain(tmp_path / "mine") / "agent.ini")
+    lock = f"tiny-a==1.0 \\\n    --hash=sha256:{'0' * 64}\n".encode()
+    task = tmp_path / "task"
+    task.mkdir()
+    write_files(task, environment_task_files(project, {"requirements.in": b"tiny-a>=1\n", "requirements.txt": lock}))
+    assert [each.name for each in load_task(task).packages] == ["tiny-a"]

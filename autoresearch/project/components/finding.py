@@ -1,4 +1,4 @@
-"""From what a person typed to a component: one that ships, an id of Gymnasium, or a file of one's own.
+"""From what a person typed to a component: one that ships, of Gymnasium or OpenEnv, or a file of one's own.
 
 A further place of components is a function of type, name and version (empty for any): the registry is one.
 
@@ -44,6 +44,9 @@ _SHIPPED = (
     ("dataset", "replay", "replay:Replay", "The newest transitions, drawn uniformly."),
 )
 GYM_CLASS = "gym_environment:GymEnvironment"
+OPENENV_CLASS = "openenv_environment:OpenEnvEnvironment"
+# Environments that are elsewhere: what a sandbox has no network for.
+OF_SERVERS = frozenset((OPENENV_CLASS, "remote:Remote"))
 ATARI_MODULE = "ale_py"
 _ATARI = "ALE/"
 
@@ -72,15 +75,7 @@ def gym_offer(gym_id: str) -> ComponentOffer:
     """A Gymnasium environment by its id; it is called by the id's name: ``cartpole`` of ``CartPole-v1``."""
     name = gym_id.rpartition("/")[2].rpartition(":")[2].partition("-v")[0].lower()
     offer = _offer("environment", name, GYM_CLASS, f"Gymnasium's {gym_id}.")
-    return ComponentOffer(
-        type="environment",
-        name=name,
-        class_name=offer.class_name,
-        files=offer.files,
-        description=offer.description,
-        pins={"source": f"gym:{gym_id}"},
-        parameters={"id": full_id(gym_id)},
-    )
+    return msgspec.structs.replace(offer, pins={"source": f"{GYM}{gym_id}"}, parameters={"id": full_id(gym_id)})
 
 
 def _offer(kind: str, name: str, class_name: str, description: str) -> ComponentOffer:
@@ -98,8 +93,9 @@ def _offer(kind: str, name: str, class_name: str, description: str) -> Component
 
 
 _GYMNASIUM = "gymnasium>=1.0"
-# What a person writes before an id.
-GYM = "gym:"
+# What a person writes before an id, and before the address of a server or the image of a container.
+GYM, OPENENV = "gym:", "openenv:"
+_OPENENV_PACKAGE = "openenv-core>=0.3"
 # The packages of a group are an extra, by the module that has its environments.
 _EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
 # Where Gymnasium is not here, its environments with packages of their own are known by the beginning of their id.
@@ -230,12 +226,12 @@ def find_offer(
 ) -> ComponentOffer:
     """The component that ``install TYPE NAME`` means, for the project in ``folder``.
 
-    ``spec`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
-    name is looked for among the components that ship, then in ``sources`` in their order. With a version, or with a
-    publisher as in PUBLISHER/NAME, only there.
+    ``spec`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), gym:ID, or
+    openenv:IMAGE_OR_URL. A name is looked for among the components that ship, then in ``sources`` in their order. With
+    a version, or with a publisher as in PUBLISHER/NAME, only there.
 
-    Of an environment of Gymnasium the ``requirements`` are the packages that this Python lacks, and no ``packages`` fit
-    them yet.
+    Of an environment of Gymnasium or OpenEnv the ``requirements`` are the packages that this Python lacks, and no
+    ``packages`` fit them yet.
 
     Raises:
         NotFound: there is none of this name or id, or no such file.
@@ -246,10 +242,11 @@ def find_offer(
         raise UsageError(
             f"“{one_line(kind, 40)}” is no type of component", hint="environment, policy, trainer, dataset"
         )
-    if spec.startswith("gym:"):
+    if spec.startswith((GYM, OPENENV)):
+        library, of_library = ("Gymnasium", _gymnasium) if spec.startswith(GYM) else ("OpenEnv", _openenv)
         if kind != "environment":
-            raise UsageError(f"Gymnasium has environments, no {kind}", hint=f"autoresearch install environment {spec}")
-        return _renamed(_gymnasium(spec.removeprefix("gym:")), name)
+            raise UsageError(f"{library} has environments, no {kind}", hint=f"autoresearch install environment {spec}")
+        return _renamed(of_library(spec.partition(":")[2]), name)
     if spec.startswith((".", "/", "~")) or spec.endswith(".py"):
         return _own(kind, Path(spec), folder, class_name, name)
     full_name, _, version = spec.partition("==")
@@ -283,6 +280,24 @@ def _gymnasium(gym_id: str) -> ComponentOffer:
 
     lacking = [line for line in needed_packages(gym_id) if not has_packages([line])]
     return msgspec.structs.replace(gym_offer(gym_id), requirements=lacking)
+
+
+def _openenv(server: str) -> ComponentOffer:
+    """An environment of OpenEnv by its server's address, or an image: ``echo_env`` of ``ghcr.io/some/echo-env:1``."""
+    is_address = re.fullmatch(r"(?:https?|wss?)://[^\s/?#]+[^\s?#]*", server) is not None
+    if not is_address and not re.fullmatch(r"[a-z0-9][\w.-]*(?::\d+)?(?:/[\w.-]+)*(?:[:@][\w.:-]+)?", server):
+        hint = "openenv:http://HOST:PORT, or openenv:IMAGE"
+        raise UsageError(f"“{one_line(server, 60)}” is no address of an OpenEnv server, and no image", hint=hint)
+    from autoresearch.run.package_locks import has_packages  # the command line starts without them
+
+    name = "openenv" if is_address else re.split("[:@]", server.rpartition("/")[2])[0].replace("-", "_").lower()
+    offer = _offer("environment", check_name(name), OPENENV_CLASS, f"OpenEnv's {server}.")
+    return msgspec.structs.replace(
+        offer,
+        pins={"source": f"{OPENENV}{server}"},
+        parameters={"url" if is_address else "image": server},
+        requirements=[] if has_packages([_OPENENV_PACKAGE]) else [_OPENENV_PACKAGE],
+    )
 
 
 def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> ComponentOffer:

@@ -40,7 +40,7 @@ BENCHMARK_EPISODES = 100
 # What an agent of the search is trained for; a published run states its own.
 TRAINING_EPISODES = 300
 # The packages of an environment, beside those that an agent brings.
-ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK = "environment.in", "environment.txt"
+ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK = "environment_packages.txt", "environment.txt"
 _NOTHING = object()
 _INSIDE = "python -m autoresearch.project.inside"
 _TASK = """\

@@ -24,6 +24,7 @@ from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.paths import typed_path
+from autoresearch.project.components.finding import OF_SERVERS
 from autoresearch.project.components.installing import isolated_packages, required_by
 from autoresearch.project.exchange import publishing
 from autoresearch.project.exchange.flat_files import published_ancestors, record_of
@@ -209,10 +210,16 @@ def prepare_run(project: Project, run: LocalRun) -> PublishableRun:
     """What would be published of a kept run. Nothing is measured or sent.
 
     Raises:
-        Refused: the code of a component was changed after the run, a component has packages of its own, or the run's
-            totals are not those of its policy.
+        Refused: the environment is a server's, the code of a component was changed after the run, a component has
+            packages of its own, or the run's totals are not those of its policy.
         NotFound, UsageError: what :func:`publishing.environment_files` raises.
     """
+    environment = project.component(publishing.ENVIRONMENT)
+    if f"{Path(environment.file).stem}:{environment.class_name}" in OF_SERVERS:
+        raise Refused(
+            f"{environment.key} acts on a server, and an agent is measured in a sandbox without a network",
+            hint="publish the environment's own code: autoresearch install environment ./FILE.py, then another run",
+        )
     if isolated := isolated_packages(project):
         raise Refused(
             f"{one_line(', '.join(isolated), 100)}: what has Python packages of its own can't be published in an agent",

@@ -79,12 +79,13 @@ Ini = Annotated[
     "install",
     ("autoresearch install policy q_table", "a component that ships"),
     ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
+    ("autoresearch install environment openenv:http://localhost:8000", "any environment of OpenEnv, by its server"),
     ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
     see="uninstall, use, list, init",
 )
 def install(  # noqa: PLR0913 - each is an option of the command
     kind: Annotated[str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset …")] = "",
-    reference: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, or gym:ID.")] = "",
+    reference: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, gym:ID, openenv:URL.")] = "",
     *,
     class_name: Annotated[str, typer.Option("--class", metavar="[FILE:]CLASS", help="The class, for a file.")] = "",
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call it in this project.")] = "",
@@ -224,7 +225,7 @@ def _restore(project: Project, *, trust: bool, json: bool) -> None:
     missing = installing.missing_components(project)
     for each in missing:
         source = each.pins["source"]
-        reference = source if source.startswith("gym:") else each.name
+        reference = source if ":" in source else each.name
         if source == "log":  # one of this name may ship, which is not meant
             reference = f"{each.name}=={each.pins.get('version', '')}"
         pinned = parse_id(each.pins["release"]) if each.pins.get("release") else None

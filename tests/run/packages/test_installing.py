@@ -226,6 +226,18 @@ def test_other_compressions_are_refused(method: int, place: Path) -> None:
     assert "in a way that no wheel has" in refused(wheel, place)
 
 
+def test_a_wheel_may_list_its_folders(place: Path) -> None:
+    wheel = write_wheel(place / "wheels", "plain", "1.0", "", further={"plain.data/purelib/more/a.py": ""})
+    with zipfile.ZipFile(wheel, "a") as archive:
+        for folder in ("plain-1.0.dist-info/", "plain.data/", "plain.data/purelib/", "plain.data/purelib/more/"):
+            entry = zipfile.ZipInfo(folder)
+            entry.external_attr = (stat.S_IFDIR | 0o755) << 16
+            archive.writestr(entry, "")
+    (place / "made").mkdir()
+    unpack([wheel], place / "made", [hashlib.sha256(wheel.read_bytes()).hexdigest()])
+    assert {path.name for path in (place / "made").rglob("*") if path.is_file()} >= {"plain.py", "METADATA", "a.py"}
+
+
 def bomb(folder: Path, name: str = "evil", mib: int = 64) -> Path:
     """A wheel of some KiB that unpacks to so many MiB."""
     wheel = write_wheel(folder, name, "1.0", "")
