@@ -47,7 +47,9 @@ ALONE_SECONDS = 10.0
 ADMISSION_SECONDS = 5.0
 POLL_SECONDS = 0.1
 BOARD_ROWS = 200
-WALLED_IN = "there programs of other participants run: they see no network, no file of yours and no key"
+WALLED_IN = "programs of other participants run inside, without a network, your files or your keys"
+# The checks of the network that say why no node answers; others say what follows from that.
+CAUSES = ("process", "beginning", "peers")
 app = CommandApp()
 
 
@@ -81,12 +83,14 @@ def join(
     before = home.manifest()
     joined = joining.become_member(where, bring=bring)
     network = joined.manifest.network
+    if not json:
+        print_labelled([("network", f"{network.name}, {network.id.hex()}")])
     if not joined.enabled:
         raise AutoresearchError("libp2p is not installed, so no node can be reached", hint=install_command("network"))
     _start(joined.manifest, before)
     sandbox = _sandbox()
     if not json:
-        print_labelled([("network", f"{network.name}, {network.id.hex()}"), ("sandbox", sandbox.sentence)])
+        print_labelled([("sandbox", sandbox.sentence)])
     status, best = _wait_for_task(joined, seconds)
     if not json:
         print_labelled(_lines(status, best))
@@ -136,8 +140,12 @@ def _start(manifest: NetworkManifest, before: NetworkManifest) -> None:
 
 def _sandbox() -> Check:
     """How the running daemon walls programs in, by the attacks that it tried, and what that means for others'."""
-    status = home.client().ask(Node.status)
-    level = Level(status.sandbox or 0)
+    client, deadline = home.client(), time.monotonic() + starting.READY_SECONDS
+    while (status := client.ask(Node.status)).sandbox is None:
+        if time.monotonic() > deadline:
+            raise TimedOut("the test of the sandbox does not end", hint="autoresearch node doctor")
+        time.sleep(POLL_SECONDS)
+    level = Level(status.sandbox)
     lacking = (condition for condition in status.conditions if condition.name == Part.SANDBOX)
     return next(lacking, passed(Part.SANDBOX, f"{level.label}, {level.sentence}; {WALLED_IN}"))
 
@@ -197,8 +205,8 @@ def _no_task(manifest: NetworkManifest, status: StatusAnswer, waited: float) -> 
         return TimedOut(sentence, hint=f"ask who began it, or begin one yourself: autoresearch work DIR; then {again}")
     from autoresearch_cli.acts.network_checks import network_checks
 
-    causes = [check for check in network_checks() if check.result != Result.OK]
-    cause = f": {causes[-1].sentence}" if causes else ""
+    causes = [check for check in network_checks() if check.name in CAUSES and check.result != Result.OK]
+    cause = f": {causes[0].sentence}" if causes else ""
     sentence = f"no node of {name} answered within {duration(waited * 1000)}, so its task is not here{cause}"
     return TimedOut(sentence, hint=f"the daemon goes on trying by itself; when a node is up, {again}")
 
