@@ -107,7 +107,7 @@ def decode_with_token(raw: bytes) -> tuple[NetworkManifest, bytes | None]:
 
 FILE_BYTES_MAX = 128 * 1024
 HEAD = """\
-# A network of autoresearch. Others join it with: autoresearch network join FILE
+# A network of autoresearch. Others join it with: autoresearch join FILE
 # Name, nonce and constants make the id; whoever changes one of them founds another network.
 # Whom to trust, the tasks and the addresses to begin with may be edited.
 """
@@ -173,7 +173,10 @@ def parse_manifest(text: bytes, name: str) -> NetworkManifest:
             tuple(file.bootstrap),
         )
     except (msgspec.ValidationError, ValueError) as error:
-        raise UsageError(f"{name} is no network's manifest: {str(error)[:200]}") from error
+        raise UsageError(
+            f"{name} is no network's manifest: {str(error)[:200]}",
+            hint="such a file is written by autoresearch network new; an invite does the same",
+        ) from error
     except UsageError as error:
         raise UsageError(f"{name}: {error}", hint=error.hint) from error
 

@@ -238,7 +238,10 @@ def tell(problem: Mishap, *, json: bool) -> int:
         if text:
             say(text)
     if json:
-        print_json(problem.failure())
+        try:
+            print_json(problem.failure())
+        except OSError:  # where the answer went has no room, which the sentence says
+            _leave_the_reader_alone()
     return problem.exit_status
 
 

@@ -70,7 +70,7 @@ class Node:
             self.take(inputs.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await parts.owner.look_at_network()
             await parts.sync.start()
-        level = await self._test_sandbox()
+        parts.level = parts.verifying.level = await self._test_sandbox()
         if parts.sync:
             # An old copy of the whole data folder knows nothing of what this device signed since: peers do.
             await parts.sync.first(ASK_PEERS_SECONDS)
@@ -79,7 +79,6 @@ class Node:
             await assignments.close_left_over()
         except AutoresearchError as error:
             parts.block(error)
-        parts.level = parts.verifying.level = level
         self._leave_archived()
         self.take(inputs.Blocked(Why.ASKING_PEERS, None))
         self.take(inputs.Blocked(Why.TESTING_SANDBOX, None))

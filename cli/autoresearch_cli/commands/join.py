@@ -24,7 +24,7 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, duration, parse_duration
 from autoresearch.trust.manifest import NetworkManifest
-from autoresearch.words import NetworkState, Part, Result, WorkState
+from autoresearch.words import BoardSection, NetworkState, Part, Result, WorkState
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
 from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages, can_ask, must_ask, name_packages
@@ -45,9 +45,11 @@ LIMIT = "60s"
 ALONE_SECONDS = 10.0
 # A founder's node admits within a second of seeing the join.
 ADMISSION_SECONDS = 5.0
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.25
 BOARD_ROWS = 200
-WALLED_IN = "there programs of other participants run: they see no network, no file of yours and no key"
+WALLED_IN = "programs of other participants run inside, without a network, your files or your keys"
+# The checks of the network that say why no node answers; others say what follows from that.
+CAUSES = ("process", "beginning", "peers")
 app = CommandApp()
 
 
@@ -81,12 +83,14 @@ def join(
     before = home.manifest()
     joined = joining.become_member(where, bring=bring)
     network = joined.manifest.network
+    if not json:
+        print_labelled([("network", f"{network.name}, {network.id.hex()}")])
     if not joined.enabled:
         raise AutoresearchError("libp2p is not installed, so no node can be reached", hint=install_command("network"))
     _start(joined.manifest, before)
     sandbox = _sandbox()
     if not json:
-        print_labelled([("network", f"{network.name}, {network.id.hex()}"), ("sandbox", sandbox.sentence)])
+        print_labelled([("sandbox", sandbox.sentence)])
     status, best = _wait_for_task(joined, seconds)
     if not json:
         print_labelled(_lines(status, best))
@@ -115,7 +119,7 @@ def join(
         print_json(answer)
         return
     if place is not None:
-        print_labelled([("place", f"{place.position} · {program_line(place, home.now_ms())}")])
+        print_labelled([("place", f"{place.position or place.section} · {program_line(place, home.now_ms())}")])
     if working:
         say("→ autoresearch top and autoresearch open show it; autoresearch node pause stops the work")
 
@@ -136,8 +140,12 @@ def _start(manifest: NetworkManifest, before: NetworkManifest) -> None:
 
 def _sandbox() -> Check:
     """How the running daemon walls programs in, by the attacks that it tried, and what that means for others'."""
-    status = home.client().ask(Node.status)
-    level = Level(status.sandbox or 0)
+    client, deadline = home.client(), time.monotonic() + starting.READY_SECONDS
+    while (status := client.ask(Node.status)).sandbox is None:
+        if time.monotonic() > deadline:
+            raise TimedOut("the test of the sandbox does not end", hint="autoresearch node doctor")
+        time.sleep(POLL_SECONDS)
+    level = Level(status.sandbox)
     lacking = (condition for condition in status.conditions if condition.name == Part.SANDBOX)
     return next(lacking, passed(Part.SANDBOX, f"{level.label}, {level.sentence}; {WALLED_IN}"))
 
@@ -155,25 +163,25 @@ def _wait_for_task(joined: Membership, seconds: float) -> tuple[StatusAnswer, Be
     begin, reached, spoken = time.monotonic(), None, False
     try:
         while True:
-            status, best = client.ask(Node.status), _best(manifest)
+            status = client.ask(Node.status)
             waited = time.monotonic() - begin
-            if best is None and is_first:
-                return status, None
-            if status.net is not None and status.net.connected and status.net.exchanged_ms:
+            is_in_touch = status.net is not None and status.net.connected > 0 and status.net.exchanged_ms > 0
+            if is_in_touch:
                 reached = waited if reached is None else reached
-                is_answered = not (joined.way and status.to_count) or waited >= reached + ADMISSION_SECONDS
-                if best is not None and is_answered:
-                    return status, best
-            elif best is not None and waited >= min(seconds, ALONE_SECONDS):
-                say("no node answers now; what this machine does is sent when one answers")
+                is_due = not (joined.way and status.to_count) or waited >= min(seconds, reached + ADMISSION_SECONDS)
+            else:
+                is_due = is_first or waited >= min(seconds, ALONE_SECONDS)
+            if is_due and (best := _best(manifest)) is not None:
+                if not is_in_touch:
+                    say("no node answers now; what this machine does is sent when one answers")
                 return status, best
+            if is_first:
+                return status, None
             if waited >= seconds or (status.net and status.net.state == NetworkState.OFF):
                 raise _no_task(manifest, status, waited)
             if not spoken:
                 limit = duration(seconds * 1000)
-                say(
-                    f"waiting for the records of {manifest.network.name}, at most {limit}; Ctrl-C ends the waiting only"
-                )
+                say(f"waiting for records of {manifest.network.name}, at most {limit}; Ctrl-C ends the waiting only")
                 spoken = True
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
@@ -197,8 +205,8 @@ def _no_task(manifest: NetworkManifest, status: StatusAnswer, waited: float) -> 
         return TimedOut(sentence, hint=f"ask who began it, or begin one yourself: autoresearch work DIR; then {again}")
     from autoresearch_cli.acts.network_checks import network_checks
 
-    causes = [check for check in network_checks() if check.result != Result.OK]
-    cause = f": {causes[-1].sentence}" if causes else ""
+    causes = [check for check in network_checks() if check.name in CAUSES and check.result != Result.OK]
+    cause = f": {causes[0].sentence}" if causes else ""
     sentence = f"no node of {name} answered within {duration(waited * 1000)}, so its task is not here{cause}"
     return TimedOut(sentence, hint=f"the daemon goes on trying by itself; when a node is up, {again}")
 
@@ -289,7 +297,7 @@ def _wait_for_place(task: str, participant: str) -> ProgramView:
     while True:
         board = client.ask(questions.top, TopOf(task=task, limit=BOARD_ROWS))
         for program in board.programs:
-            if program.participant.key == participant and program.position:
+            if program.participant.key == participant and program.section != BoardSection.FAILED:
                 return program
         status = client.ask(Node.status)
         if status.state == WorkState.WAITING:

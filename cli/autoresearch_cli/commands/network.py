@@ -91,7 +91,7 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     if not json:
         if kind and not nobody:
             say(f"for {kind}: {preset.who_counts}; a run can be confirmed from {preset.confirmed_from} participants on")
-        say(f"→ autoresearch network join {path}, then autoresearch up, then autoresearch network invite for others")
+        say(f"→ autoresearch join {path}, then autoresearch work DIR, then autoresearch network invite for others")
 
 
 @app.command(
