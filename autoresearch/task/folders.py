@@ -13,11 +13,13 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from autoresearch.beneath import remove_beneath
 from autoresearch.errors import Refused, UsageError
 from autoresearch.task import loading
 from autoresearch.task.folder_state import create_file, keep_baseline, replace_file, write_files
-from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
+from autoresearch.task.model import USUAL, Budget, Evaluator, Limits, Metric, Python, Recipe, Task
 from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.program import check_file_names, source_digest, split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE
@@ -30,12 +32,12 @@ _TEMPLATE = """\
 # A task: {files} may change, the files under [harness] may not. A change here makes another task of it.
 name = "{name}"
 summary = ""
-baseline = "{baseline}"  # the program that it began with; edits of it are runs of this task
+{baseline}
 
 [metric]
-name = "{metric}"           # the program prints "{metric}: 1.23", or a line of JSON that has it
+name = "{metric}"           # {who} prints "{metric}: 1.23", or a line of JSON that has it
 direction = "{direction}"      # {which}
-source = "stdout"
+source = "{source}"
 {floor}
 {noise}
 
@@ -52,7 +54,9 @@ output_kib = {output_kib}
 {program}
 [harness]
 {harness}
-{inputs}{mounts}{python}"""
+{inputs}{mounts}{python}{evaluation}"""
+_BASELINE = 'baseline = "{}"  # the program that it began with; edits of it are runs of this task'
+_NO_BASELINE = "# no baseline yet: fill in the marked places, then: autoresearch task pin DIR"
 _UNKNOWN_FLOOR = "# floor = 0.0               # a bound that no honest run passes, if one is known"
 _FLOOR = "# a bound that no honest run passes: values beyond it are not believed"
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
@@ -108,6 +112,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     noise: float | None = None,
     venv: str = "",
     mounts: Sequence[str] = (),
+    evaluator: Evaluator | None = None,
 ) -> Path:
     """Write ``task.toml`` for the program in ``folder``, which prints its ``metric``; return its path.
 
@@ -115,7 +120,8 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     the metric's name. A run may take ``seconds``, and three times as long with start-up and evaluation. It may use
     ``most_memory_mib``. ``floor`` is the bound of the metric, where it has one. ``venv`` is the absolute path of an
     environment of this machine that runs it, where that is not the node's own; ``mounts`` are folders that runs may
-    read, such as ``~/.cache/name``. Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a
+    read, such as ``~/.cache/name``. With an ``evaluator`` that measures, and the baseline is not pinned yet: the
+    program is to be changed first. Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a
     ``.py`` file is not Python.
     """
     path = folder / loading.MANIFEST
@@ -130,7 +136,9 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         which=f'"{MINIMIZE}" or "{MAXIMIZE}"' + ("; a guess by the name: look at it" if is_guess else ""),
         seconds=seconds,
         most_seconds=3 * seconds,
-        baseline=source_digest(baseline.decode()).hex(),
+        baseline=_NO_BASELINE if evaluator else _BASELINE.format(source_digest(baseline.decode()).hex()),
+        who=evaluator.command if evaluator else "the program",
+        source="evaluator" if evaluator else "stdout",
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
         memory_mib=most_memory_mib,
         disk_mib=DISK_MIB,
@@ -147,8 +155,10 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         inputs=_inputs_table(needed),
         mounts=_mounts_table(needed),
         python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
+        evaluation=_evaluation_table(evaluator) if evaluator else "",
     )
-    keep_baseline(folder, baseline)
+    if evaluator is None:
+        keep_baseline(folder, baseline)
     create_file(folder, loading.MANIFEST, text)
     try:
         loading.load_task(folder)
@@ -187,6 +197,44 @@ def _program_table(recipe: Recipe) -> str:
     stated = recipe.stated()
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in stated.items()]
     return "\n".join(["", "[program]", *lines, ""]) if stated else ""
+
+
+def _evaluation_table(evaluator: Evaluator) -> str:
+    """The table [evaluation]: what an evaluator has to say, and what is not as usual."""
+    usual = msgspec.to_builtins(Evaluator(command="", artifact=""))
+    values = msgspec.to_builtins(evaluator)
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in values.items() if value != usual[key]]
+    return "\n[evaluation]                # measures what the program left, in a sandbox without it\n" + "".join(lines)
+
+
+def pin_fixed_files(folder: Path) -> list[str]:
+    """Pin the fixed files in a task folder as they are now: the names of those that task.toml pinned otherwise.
+
+    Where it pins a baseline, runs were measured with these files: nothing is pinned anew. Raises UsageError when the
+    folder is no task with these files; task.toml is then as it was.
+    """
+    import tomlkit  # the command line starts without it
+
+    text = loading.read_file(folder, loading.MANIFEST)
+    try:
+        document = tomlkit.parse(text.decode())
+    except ValueError:
+        return []  # loading says what is wrong
+    pins = document.get("harness")
+    if document.get("baseline") or not isinstance(pins, dict):
+        return []
+    digests = {name: hashlib.sha256(loading.read_file(folder, name)).hexdigest() for name in pins}
+    changed = [name for name, digest in digests.items() if pins[name] != digest]
+    for name in changed:
+        pins[name] = digests[name]
+    if changed:
+        replace_file(folder, loading.MANIFEST, tomlkit.dumps(document).encode())
+        try:
+            loading.load_task(folder)
+        except UsageError:
+            replace_file(folder, loading.MANIFEST, text)
+            raise
+    return changed
 
 
 def pin_baseline(folder: Path) -> Task:

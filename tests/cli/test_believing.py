@@ -52,7 +52,7 @@ def folder(process: Process, tmp_path: Path) -> Iterator[Path]:
     assert result.returncode == 0, result.stderr
     assert "no val_bpb passes 0: metric.floor in task.toml" in result.stderr
     assert "the program measures itself" in result.stderr
-    assert "docs/how-to/bring-your-own-task.md" in result.stderr
+    assert "docs/how-to/evaluate-outside-the-program.md" in result.stderr
     assert load_task(place).metric.floor == 0.0
     yield place
     process("down")

@@ -124,6 +124,16 @@ def test_three_programs_become_tasks_as_the_page_says(tmp_path: Path) -> None:
     assert 'tiny = "~/.cache/tiny"' in (tmp_path / "gpt" / "task.toml").read_text()
 
 
+@pytest.mark.slow  # five commands, each a process, with runs in the sandbox
+def test_a_program_is_measured_outside_of_it_as_the_page_says(tmp_path: Path) -> None:
+    program = list(steps((ROOT / "docs/how-to/evaluate-outside-the-program.md").read_text()))
+    program += ["autoresearch show @mine --json | tee shown.json"]
+    assert len(program) == 16
+
+    assert played(program, tmp_path) == program
+    assert '"value":0.75' in (tmp_path / "shown.json").read_text().replace(": ", ":")
+
+
 @pytest.mark.slow
 def test_an_environment_elsewhere_can_be_used_as_the_page_says(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")

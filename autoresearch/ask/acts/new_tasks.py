@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autoresearch.ask.acts import trial_runs
+from autoresearch.ask.acts.new_evaluators import say_marked_places, with_evaluator
 from autoresearch.ask.node import NewTaskAnswer
 from autoresearch.ask.requests import NewTaskRequest
 from autoresearch.errors import NotFound, UsageError
@@ -17,7 +18,7 @@ from autoresearch.paths import typed_path
 from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.task import needs
 from autoresearch.task.bounds import bound_of
-from autoresearch.task.folder_state import STATE_FOLDER
+from autoresearch.task.folder_state import STATE_FOLDER, create_file
 from autoresearch.task.folders import write_task
 from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
@@ -26,7 +27,7 @@ from autoresearch.task.model import Recipe, possible_value
 from autoresearch.task.needed import PREPARE, describe_needed, needed_files
 from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.printed import Guess, guess_metric, numbers_in, read_metric
-from autoresearch.task.program import split_program
+from autoresearch.task.program import ENTRY, split_program
 from autoresearch.task.seeds import fixes_seed, hides_seed
 from autoresearch.text import MAXIMIZE, MINIMIZE, sign_of, size, value
 
@@ -37,7 +38,9 @@ _OTHERS = 8
 # Values that differ by less of themselves are those of one seed, with the rounding of another order of sums.
 _SAME = 1e-4
 _KARPATHY = "val_bpb"
-_OUTSIDE = "docs/how-to/bring-your-own-task.md"
+_TOY = '"""Trains a model. This file may change."""\n'
+_TOY_SECONDS = 20.0
+_OUTSIDE = "docs/how-to/evaluate-outside-the-program.md"
 
 
 def make_task(request: NewTaskRequest, context: trial_runs.NewTaskContext) -> NewTaskAnswer:
@@ -89,6 +92,29 @@ def describe_program(place: Path, options: trial_runs.TaskOptions, context: tria
         raise
 
 
+def make_toy(place: Path, options: trial_runs.TaskOptions, context: trial_runs.NewTaskContext) -> None:
+    """Make a folder with a toy program and an evaluator that measures it, and a task of both.
+
+    Raises what :func:`describe_program` raises; then the folder is as it was.
+    """
+    options = replace(
+        options,
+        metric=options.metric or "accuracy",
+        direction="maximize" if not options.metric else options.direction,
+        seconds=options.seconds or _TOY_SECONDS,
+    )
+    is_new = not place.exists()
+    place.mkdir(parents=True, exist_ok=True)
+    create_file(place, ENTRY, _TOY)
+    try:
+        describe_program(place, options, replace(context, person=None))
+    except BaseException:  # Ctrl-C too
+        (place / ENTRY).unlink(missing_ok=True)
+        if is_new:
+            place.rmdir()
+        raise
+
+
 def _describe(place: Path, options: trial_runs.TaskOptions, context: trial_runs.NewTaskContext) -> None:
     """The same for a program in files."""
     from autoresearch.run.bench import Ceiling
@@ -130,25 +156,31 @@ def _describe(place: Path, options: trial_runs.TaskOptions, context: trial_runs.
         if not 1 <= seconds <= 86_400:
             raise UsageError(f"a run can't take {seconds:g} seconds", hint="between 1 and 86400")
     floor = _floor(context, metric, direction, seen.values(metric))
-    say(
-        f"the program measures itself: an edit of it can print any {metric}, so a jump is not believed. To have it "
-        f'measured outside, with source = "evaluator": {_OUTSIDE}'
-    )
+    if options.artifact is None:
+        say(
+            f"the program measures itself: an edit of it can print any {metric}, so a jump is not believed. To have it "
+            f"measured outside: autoresearch task new DIR --referee; {_OUTSIDE}"
+        )
     most = Ceiling.of(context.work).memory_mib
-    write_task(
-        place,
-        recipe=recipe,
-        metric=metric,
-        direction=direction,
-        is_guess=is_guess,
-        seconds=seconds,
-        most_memory_mib=seen.memory_mib(most),
-        floor=floor,
-        noise=_noise(say, metric, seen.values(metric), _fixed_seed(program, fixed)),
-        venv=options.venv,
-        needed=look.needed,
-    )
+    noise = None if options.artifact else _noise(say, metric, seen.values(metric), _fixed_seed(program, fixed))
+    with with_evaluator(look, options.artifact, metric, direction, floor) as evaluated:
+        write_task(
+            place,
+            recipe=evaluated.recipe,
+            metric=metric,
+            direction=direction,
+            is_guess=is_guess,
+            seconds=seconds,
+            most_memory_mib=seen.memory_mib(most),
+            floor=evaluated.floor,
+            noise=noise,
+            venv=options.venv,
+            needed=evaluated.needed,
+            evaluator=evaluated.evaluator,
+        )
     allow_reaches(place, reaches_of(load_task(place)), context.paths)
+    if options.artifact is not None:
+        say_marked_places(look, options.artifact)
 
 
 def _asked_command(place: Path, options: trial_runs.TaskOptions, guess: Recipe, person: trial_runs.Person) -> Recipe:

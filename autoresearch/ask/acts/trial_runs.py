@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -22,11 +22,19 @@ from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
 from autoresearch.task import needs
+from autoresearch.task.evaluator_template import Artifact
 from autoresearch.task.folders import MEMORY_MIB, draft_task
-from autoresearch.task.model import Recipe
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Recipe, Task
 from autoresearch.task.needed import Needed, describe_needed, missed_files, needed_files
 from autoresearch.task.printed import read_metric
 from autoresearch.task.seeds import reseeded_line
+
+if TYPE_CHECKING:
+    from autoresearch.record.kinds import RunOutcome
+    from autoresearch.run.bench import Ceiling
+    from autoresearch.run.experiment import Plan
+    from autoresearch.run.sandbox.job import Level
 
 MORE_SECONDS_HINT = (
     "where it ends by itself: --seconds N, longer than that; or it is not run now: --metric NAME --seconds N"
@@ -59,6 +67,8 @@ class TaskOptions:
     venv: str = ""
     """An absolute path, or empty: the node's own Python."""
     mounts: Sequence[str] = ()
+    artifact: Artifact | None = None
+    """What the program is to leave to an evaluator; None: it prints its number."""
 
 
 class Person(Protocol):
@@ -169,9 +179,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     from autoresearch.run.bench import Ceiling, missing_command
     from autoresearch.run.consent import allow_reaches, reaches_of
     from autoresearch.run.experiment import again, plan_as_it_stands
-    from autoresearch.run.folder import Conditions, RunRequest, log_of, new_run
     from autoresearch.run.lacking import lacks_packages
-    from autoresearch.run.runner import RunSite, make_bench, outcome_of, run_here
     from autoresearch.run.sandbox.job import Level
     from autoresearch.run.sandbox.probes import detect_level
     from autoresearch.words import RunStatus
@@ -190,13 +198,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     limits = task.limits
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = again(plan_as_it_stands(task, task.program.decode()), seed)
-    conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
-    with tempfile.TemporaryDirectory() as scratch:  # what is learnt of a draft is of no use to a task
-        place = RunSite(level, Path(scratch), paths.environments, paths.allowed)
-        ready = partial(make_bench, cancelled=_saying_so(look.context))
-        request = RunRequest(run=new_run("run"), task=task, conditions=conditions, plan=plan)
-        with run_here(request, place, paths.spool, ready=ready) as (folder, ended):
-            outcome, text = outcome_of(ended), log_of(folder).decode("utf-8", "replace")
+    outcome, text = _carried_out(look.context, task, plan, ceiling, level)
     printed = Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
     if outcome.status == RunStatus.TIMED_OUT:
         lines = " / ".join(f"“{line}”" for line in last_lines(text)[-LINES_QUOTED:]) or "nothing"
@@ -215,6 +217,40 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     elif way := way_out(text, level):
         hint = way
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def measured_once(context: NewTaskContext, place: Path) -> RunOutcome | None:
+    """How one run of a new task ends, its evaluator's number with it; None where there is no sandbox.
+
+    Raises what :func:`autoresearch.run.runner.make_bench` raises.
+    """
+    from autoresearch.run.bench import Ceiling
+    from autoresearch.run.experiment import plan_as_it_stands
+    from autoresearch.run.sandbox.job import Level
+    from autoresearch.run.sandbox.probes import detect_level
+
+    if (level := detect_level()[0]) < Level.LANDLOCK:
+        return None
+    task = load_task(place)
+    plan = plan_as_it_stands(task, task.program.decode())
+    return _carried_out(context, task, plan, Ceiling.of(context.work), level)[0]
+
+
+def _carried_out(
+    context: NewTaskContext, task: Task, plan: Plan, ceiling: Ceiling, level: Level
+) -> tuple[RunOutcome, str]:
+    """How a plan of a task ended here, and what its run printed."""
+    from autoresearch.run.folder import Conditions, RunRequest, log_of, new_run
+    from autoresearch.run.runner import RunSite, make_bench, outcome_of, run_here
+
+    work, paths = context.work, context.paths
+    conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
+    with tempfile.TemporaryDirectory() as scratch:  # what is learnt of a draft is of no use to a task
+        place = RunSite(level, Path(scratch), paths.environments, paths.allowed)
+        ready = partial(make_bench, cancelled=_saying_so(context))
+        request = RunRequest(run=new_run("run"), task=task, conditions=conditions, plan=plan)
+        with run_here(request, place, paths.spool, ready=ready) as (folder, ended):
+            return outcome_of(ended), log_of(folder).decode("utf-8", "replace")
 
 
 def _saying_so(context: NewTaskContext) -> Callable[[], bool]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
-from autoresearch.ask.acts.new_tasks import describe_program
+from autoresearch.ask.acts.new_tasks import describe_program, make_toy
 from autoresearch.ask.acts.trial_runs import TaskOptions
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
@@ -26,7 +26,8 @@ from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import Patches, constants, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
 from autoresearch.run.consent import check_reaches, reaches_of
-from autoresearch.task.folders import copy_task, is_taken, pin_baseline
+from autoresearch.task.evaluator_template import Artifact
+from autoresearch.task.folders import copy_task, is_taken, pin_baseline, pin_fixed_files
 from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
@@ -88,7 +89,7 @@ NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind 
 @app.command(
     "task new",
     ("autoresearch task new .", "write task.toml for the program here: run it and find its number"),
-    ("autoresearch task new . --command 'bash run.sh' --edit bench.cpp", "name what runs it, and what may change"),
+    ("autoresearch task new . --referee predictions", "have its predictions measured outside of it, by a template"),
     ("autoresearch task new ~/my-task --new", "copy the shipped task into a new folder"),
     see="task get, task show, run, work",
 )
@@ -124,12 +125,17 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         typer.Option("--mount", metavar="PATH", help="What runs may read, as ~/data; repeatable."),
     ] = [],  # noqa: B006 - as above
     once: Annotated[bool, typer.Option("--once", help="Run the program once, so no noise is measured.")] = False,
+    referee: Annotated[
+        Artifact | None,
+        typer.Option("--referee", help="Have a fixed file measure what the program leaves, outside of the program."),
+    ] = None,
     copies: Annotated[bool, typer.Option("--new", help="Make the folder, with a copy of the shipped task.")] = False,
     json: Json = False,
 ) -> None:
     """Make a task of the program in a folder: find its number and write task.toml.
 
-    With --new it is a new folder, with a copy of the shipped task.
+    With --new it is a new folder, with a copy of the shipped task. With --referee the number is measured outside of the
+    program, by files with marked places that run at once with a toy; with both the program is a toy, too.
     """
     if not folder:  # a variable that a script did not set
         raise UsageError("“” names no folder", hint="for the folder here: autoresearch task new .")
@@ -154,10 +160,13 @@ def new(  # noqa: PLR0913 - what a person may say of a task
             once,
             environment,
             [mount_of(name) for name in mount],
+            referee,
         )
         describe_program(place, options, new_task_context(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")
+    elif copies and referee:
+        make_toy(place, TaskOptions(metric, direction, seconds, artifact=referee), new_task_context(json=json))
     elif copies:
         copy_task(shipped_task(), place)
     else:
@@ -177,7 +186,10 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     names = [constant.name for constant in answer.search]
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     _say_all(left)
-    say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
+    if referee:
+        say(f"→ write yours at the marked places, then: autoresearch task pin {folder} && autoresearch run {folder}")
+    else:
+        say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
 
 
 def _folders_beside(place: Path) -> list[str]:
@@ -228,9 +240,16 @@ def show(
     see="task new, run, run propose",
 )
 def pin(folder: Folder = "") -> Answered:
-    """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task."""
-    answer = describe(pin_baseline(home.task_folder(folder)))
+    """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task.
+
+    The files under [harness] are pinned as they are now.
+    """
+    place = home.task_folder(folder)
+    changed = pin_fixed_files(place)
+    answer = describe(pin_baseline(place))
     yield answer
+    if changed:
+        say(f"pinned anew, as they are now: {', '.join(changed)}")
     files = " and ".join(answer.edit)
     say(f"{answer.folder}/task.toml pins the {files} there as its baseline")
     say(f"→ edit {files}, then: autoresearch run {folder}".rstrip())
