@@ -79,11 +79,13 @@ docs: $(VENV)/installed-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict >$(VENV)/docs.log 2>&1 || { cat $(VENV)/docs.log; exit 1; }
 	@echo "open site/index.html"
 
-# What a release is: the sources as one archive, and a wheel that is built from it. WHEELHOUSE=1 adds the wheels of all
+# What a release is: the sources as one archive, a wheel that is built from it, and the plug-in for coding agents with its
+# manifests. WHEELHOUSE=1 adds the wheels of all
 # that it needs but torch, in dist/wheels; EXTRAS="projects ssh" those of extras that are installed here.
 dist: $(VENV)/installed-lint
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist . >$(VENV)/build.log 2>&1 || { tail -n 15 $(VENV)/build.log; exit 1; }
+	@$(BIN)/python .ci/plugins.py dist/agents
 	@test -z "$(WHEELHOUSE)" || $(BIN)/python .ci/wheelhouse.py dist/wheels $(EXTRAS)
 	@ls -d dist/*
 	@echo "install with a network: pip install --constraint constraints.txt dist/*.whl"
