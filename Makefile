@@ -21,7 +21,7 @@ SLOW_JOBS ?= 4
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow test-openenv hunt shrink mutants lint benchmarks benchmarks-quick docs dist size clean
+.PHONY: demo test test-slow test-libraries hunt shrink mutants lint benchmarks benchmarks-quick docs dist size clean
 
 demo: $(VENV)/installed
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -33,17 +33,17 @@ test: $(VENV)/installed-test
 test-slow: $(VENV)/installed-test
 	@env -u AUTORESEARCH_HOME PYTEST_DEBUG_TEMPROOT=/tmp $(BIN)/python -m pytest -q -n $(SLOW_JOBS) --dist load --maxschedchunk 1 -m slow
 
-# OpenEnv's client and server bring a hundred packages, of other versions than those of the tests: an environment of
-# their own above that of the tests.
-$(VENV)/openenv/installed: $(VENV)/installed-test
-	@$(BIN)/python -m venv $(VENV)/openenv
+# OpenEnv's client and server bring a hundred packages, of other versions than those of the tests, and jax is large. So
+# they have an environment of their own above that of the tests.
+$(VENV)/libraries/installed: $(VENV)/installed-test
+	@$(BIN)/python -m venv $(VENV)/libraries
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-		>`$(VENV)/openenv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'`/tests.pth
-	$(call watched,OpenEnv,$(VENV)/openenv/bin/pip install --disable-pip-version-check openenv-core==0.3.0)
+		>`$(VENV)/libraries/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'`/tests.pth
+	$(call watched,libraries of others,$(VENV)/libraries/bin/pip install --disable-pip-version-check openenv-core==0.3.0 jax==0.10.2)
 	@touch $@
 
-test-openenv: $(VENV)/openenv/installed
-	@env -u AUTORESEARCH_HOME $(VENV)/openenv/bin/python -m pytest -q tests/project/test_openenv.py
+test-libraries: $(VENV)/libraries/installed
+	@env -u AUTORESEARCH_HOME $(VENV)/libraries/bin/python -m pytest -q tests/project/test_openenv.py tests/services/test_jax.py
 
 # Properties alone, with HUNT times as many examples, other ones each time.
 HUNT ?= 80

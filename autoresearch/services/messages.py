@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -53,11 +54,9 @@ INLINE_BYTES = 8192
 # frame]; COMPLEX [real, imaginary]; MOMENT a date and time as ISO 8601 text.
 TUPLE, SET, ARRAY, SCALAR, TENSOR, COMPLEX, MOMENT = 1, 2, 3, 4, 5, 6, 7
 
-
 Frame = bytes | memoryview
 
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes})
-_KEYS = frozenset({type(None), bool, int, float, str, bytes})
 _NAMES = frozenset(NUMBERS)
 _HINT = "send None, bools, numbers, text, bytes, times, arrays, tensors, or lists, tuples, sets and dicts of these"
 _ENCODER = msgspec.msgpack.Encoder()
@@ -85,8 +84,7 @@ def encode(value: object) -> list[Frame]:
 
 def _is_plain(value: object, depth: int) -> bool:
     """Whether MessagePack encodes it as it is: most questions and answers, which shall take microseconds."""
-    kind = type(value)
-    if kind in _PLAIN:
+    if (kind := type(value)) in _PLAIN:
         return True
     if depth >= MAX_DEPTH:
         return False
@@ -110,21 +108,19 @@ def _packed(plain: object) -> bytes:
         return _ENCODER.encode(plain)
     except (OverflowError, UnicodeEncodeError) as error:
         # MessagePack names no place: the part that fails alone is the one
-        for key, part in (
-            plain.items() if isinstance(plain, dict) else enumerate(plain if isinstance(plain, list) else ())
-        ):
-            _placed(key, _packed, part)
+        parts = plain.items() if isinstance(plain, dict) else enumerate(plain if isinstance(plain, list) else ())
+        for key, part in parts:
+            try:
+                _packed(part)
+            except BadMessage as failure:
+                raise _placed(key, failure) from error
         if isinstance(error, UnicodeEncodeError):
             raise BadMessage("text in a message is no valid Unicode", hint="send it as bytes") from error
         raise BadMessage("a whole number in a message needs more than 64 bits", hint=_HINT) from error
 
 
-def _placed(key: object, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 - what it returns
-    """The function's value; where it can't be sent, the sentence begins with the part's key or place."""
-    try:
-        return function(*arguments)
-    except BadMessage as error:
-        raise BadMessage(f"{one_line(repr(key), 40)}: {error}", hint=error.hint) from error
+def _placed(key: object, error: BadMessage) -> BadMessage:
+    return BadMessage(f"{one_line(repr(key), 40)}: {error}", hint=error.hint)
 
 
 def _bounded(frame: bytes) -> bytes:
@@ -201,22 +197,25 @@ class _Writing:
             raise BadMessage(f"a message has more than {MAX_DEPTH} levels of lists and dicts", hint="flatten it")
         if isinstance(value, dict):
             for key in value:
-                if type(key) not in _KEYS:
+                if type(key) not in _PLAIN:
                     raise BadMessage(f"a {type_name(key)} as a key of a dict cannot be sent", hint="use text as keys")
-            return {key: self._part(key, part, depth) for key, part in value.items()}
+            return dict(zip(value, self._parts(value.values(), value, depth), strict=True))
         if isinstance(value, list):
-            return self._parts(value, depth)
-        if isinstance(value, tuple):
-            return Ext(TUPLE, _packed(self._parts(value, depth)))
-        if isinstance(value, set | frozenset):
-            return Ext(SET, _packed(self._parts(value, depth)))
+            return self._parts(value, range(len(value)), depth)
+        if isinstance(value, tuple | set | frozenset):
+            code = TUPLE if isinstance(value, tuple) else SET
+            return Ext(code, _packed(self._parts(value, range(len(value)), depth)))
         return self._other(value, depth)
 
-    def _parts(self, values: Iterable[object], depth: int) -> list[object]:
-        return [self._part(place, part, depth) for place, part in enumerate(values)]
-
-    def _part(self, key: object, part: object, depth: int) -> object:
-        return part if type(part) in _PLAIN else _placed(key, self.plain, part, depth + 1)
+    def _parts(self, values: Iterable[object], keys: Iterable[object], depth: int) -> list[object]:
+        """The parts of a container; where one can't be sent, the sentence begins with its key or place."""
+        parts: list[object] = []
+        try:
+            for part in values:
+                parts.append(part if type(part) in _PLAIN else self.plain(part, depth + 1))  # noqa: PERF401 - see except
+        except BadMessage as error:
+            raise _placed(next(islice(keys, len(parts), None)), error) from error
+        return parts
 
     def _other(self, value: object, depth: int) -> object:
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
@@ -287,7 +286,6 @@ def _name_of(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
-_PLAIN_VALUES = frozenset({type(None), bool, int, float, str, bytes})
 _CONTAINERS = frozenset({list, tuple, dict, set})
 _VERSION_HINT = "both sides must run the same version of autoresearch"
 
@@ -331,12 +329,12 @@ def decode(frames: Sequence[bytes | memoryview]) -> Any:  # noqa: ANN401 - a mes
 
 def _is_plain_value(value: object, depth: int) -> bool:
     """Whether nothing in it is of an extension type, and nothing too deep: most questions and answers."""
-    if type(value) in _PLAIN_VALUES:
+    if type(value) in _PLAIN:
         return True
     if depth >= MAX_DEPTH or not isinstance(value, dict | list):
         return False
     for part in value.values() if isinstance(value, dict) else value:
-        if type(part) not in _PLAIN_VALUES and not _is_plain_value(part, depth + 1):
+        if type(part) not in _PLAIN and not _is_plain_value(part, depth + 1):
             return False
     return True
 
@@ -393,13 +391,10 @@ class _Reading:
 
 def _check(value: object, depth: int) -> None:
     """Refuse deep nesting. Raises ValueError."""
-    kind = type(value)
-    if kind in _PLAIN_VALUES:
-        return
-    if kind not in _CONTAINERS:
+    if type(value) not in _CONTAINERS:
         return
     if depth >= MAX_DEPTH:
         raise ValueError(depth)
     for part in value.values() if isinstance(value, dict) else value:  # type: ignore[attr-defined]
-        if type(part) not in _PLAIN_VALUES:
+        if type(part) not in _PLAIN:
             _check(part, depth + 1)

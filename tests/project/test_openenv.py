@@ -25,7 +25,7 @@ from tests.project.making import SHIPPED, bench, learner, train
 from tests.trust.attesting.postoffice import free_port
 
 HAS_OPENENV = importlib.util.find_spec("openenv") is not None
-here_too = pytest.mark.skipif(not HAS_OPENENV, reason="there is no openenv-core: make test-openenv")
+here_too = pytest.mark.skipif(not HAS_OPENENV, reason="there is no openenv-core: make test-libraries")
 
 
 @pytest.mark.parametrize(
