@@ -122,12 +122,16 @@ def _significance(metric: Metric, network: Network) -> list[str]:
 
 def joining(line: str, *, admits: bool) -> PageSection:
     """How to join, with the line to type."""
-    counting = "Who joins so counts as a verifier once the founder's node has seen it." if admits else ""
+    counting = (
+        "Who joins so counts as a verifier once the founder's node has seen it."
+        if admits
+        else "To have your results counted, prove a mailbox: autoresearch node id attest you@example.org."
+    )
     return PageSection(
         "How to join",
         [
             "Install autoresearch, then type this line.",
-            *([counting] if counting else []),
+            counting,
             "The board: autoresearch challenge show.",
         ],
         [line],

@@ -26,7 +26,7 @@ def page(metric: dict[str, object], *, contest: Contest = CONTEST, network: Netw
     return as_markdown(rules_of("toy", "", definition | more, contest, network))
 
 
-def share_seen(gain: float, verifiers: int, drawn: random.Random, contests: int = 3000) -> float:
+def share_seen(gain: float, verifiers: int, drawn: random.Random, contests: int = 1000) -> float:
     """How often so many verifiers see a gain, in standard deviations over seeds."""
     seen = 0
     for _ in range(contests):
@@ -43,9 +43,9 @@ def share_seen(gain: float, verifiers: int, drawn: random.Random, contests: int 
 @pytest.mark.parametrize("verifiers", SEEN_NOISES)
 def test_a_gain_of_the_page_is_seen_as_often_as_it_says(verifiers: int) -> None:
     drawn = random.Random(verifiers)
-    assert share_seen(SEEN_NOISES[verifiers], verifiers, drawn) > SEEN_SHARE / 100 - 0.015
+    assert share_seen(SEEN_NOISES[verifiers], verifiers, drawn) > SEEN_SHARE / 100 - 0.03
     assert share_seen(SEEN_NOISES[verifiers] - 0.4, verifiers, drawn) < SEEN_SHARE / 100
-    assert share_seen(0.0, verifiers, drawn, 1000) < 0.01
+    assert share_seen(0.0, verifiers, drawn) < 0.01
 
 
 def test_the_numbers_are_those_of_the_task() -> None:
