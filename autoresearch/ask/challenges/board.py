@@ -26,6 +26,7 @@ from autoresearch.log.standing.answers import ProgramView, leading, numbers_of
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import (
     TrustContext,
+    board_hardware,
     participant_with_key,
     trust_context,
     trusted_authors,
@@ -37,7 +38,7 @@ from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Admission, Contest
 from autoresearch.record.record import Record
 from autoresearch.task.model import Metric
-from autoresearch.text import counted, moment, sign_of
+from autoresearch.text import counted, moment, one_line, sign_of
 from autoresearch.trust.roster import last_word
 from autoresearch.words import (
     BELIEVABLE,
@@ -104,7 +105,8 @@ def challenge_answer(
     outcomes = _left_out(log, task, body, rows, history)
     left_out = frozenset(run for run, (word, _) in outcomes.items() if word != COPY)
     programs = with_marks(log, board(log, task.digest, trust, limit=MOST_ROWS, without=left_out))
-    submissions = _submissions(task, rows, history, outcomes, programs)
+    hardware = board_hardware(log, task.digest) or ""
+    submissions = _submissions(task, hardware, rows, history, outcomes, programs)
     root = roster_of(log).voter(me, now_ms).root if me else b""
     return ChallengeAnswer(
         id=format_id(record.id),
@@ -170,6 +172,7 @@ def _left_out(
 
 def _submissions(
     task: FoundTask,
+    hardware: str,
     rows: Sequence[RunRow],
     history: Mapping[bytes, HistoryRow],
     outcomes: Mapping[bytes, tuple[str, str]],
@@ -177,11 +180,12 @@ def _submissions(
 ) -> list[SubmissionView]:
     placed = {parse_id(program.id): program for program in programs}
     first = {history[run].seedless: run for run in placed if run in history}
-    return [_submission(task, row, history, outcomes, placed, first) for row in rows]
+    return [_submission(task, hardware, row, history, outcomes, placed, first) for row in rows]
 
 
 def _submission(
     task: FoundTask,
+    hardware: str,
     row: RunRow,
     history: Mapping[bytes, HistoryRow],
     outcomes: Mapping[bytes, tuple[str, str]],
@@ -203,6 +207,8 @@ def _submission(
         word, sentence = AGAIN, f"a further run of the program of {short_id(before)}"
     elif program is not None and program.budget != task.budget and not position:
         sentence = f"with another budget than the task's; {sentence}"
+    elif hardware and row.device != hardware:
+        sentence = f"the board compares runs on {one_line(hardware, 80)}; {sentence}"
     return SubmissionView(
         **msgspec.structs.asdict(numbers_of(row)),
         id=row.id,

@@ -18,6 +18,7 @@ from autoresearch.record.kinds import Contest
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village, settled
+from tests.record.making import DEFINITION
 
 FAR_MS = 10**9
 
@@ -182,3 +183,15 @@ def test_a_refuted_run_is_not_the_best_of_its_participant(village: Village) -> N
     village.refute(lucky, 1.9)
     answer = answer_of(village)
     assert next(each.best for each in answer.contestants if each.runs) == submission(answer, fair)
+
+
+def test_a_run_on_other_hardware_is_told_so_where_time_is_measured(tmp_path: Path) -> None:
+    clock = DEFINITION | {"budget": {"unit": "seconds", "amount": 60.0}}
+    village = Village.at(tmp_path, replace(TRUST, founders=frozenset({ROOTS[0].public})), clock)
+    hold(village)
+    fair = [village.run(1.8 - number / 10, f"here {number}", by=ANN, device="a big card") for number in range(3)]
+    elsewhere = village.run(1.2, "elsewhere", by=BEN, device="a small card")
+    answer = answer_of(village)
+    assert "the board compares runs on a big card" in submission(answer, elsewhere).reason
+    assert "the board compares" not in submission(answer, fair[0]).reason
+    village.log.close()

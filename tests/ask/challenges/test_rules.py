@@ -21,7 +21,7 @@ FRIENDS = Network(name="tea", **PRESETS["friends"].constants)
 def page(metric: dict[str, object], *, contest: Contest = CONTEST, network: Network = FRIENDS, **more: object) -> str:
     definition = {
         "metric": {"name": "loss", "direction": "minimize"} | metric,
-        "budget": {"unit": "seconds", "amount": 60.0},
+        "budget": {"unit": "work", "amount": 60.0},
     }
     return as_markdown(rules_of("toy", "", definition | more, contest, network))
 
@@ -52,11 +52,20 @@ def test_the_numbers_are_those_of_the_task() -> None:
     text = page({"noise": 0.001})
     assert "Two verifiers, 4 pairs: a gain of 0.0051 is seen with 90 %." in text
     assert "smaller is better" in text
-    assert "60 seconds" in text
+    assert "60 work units" in text
     assert "3 of them must measure the reported value. The network needs 4 participants" in text
     lab = Network(name="tea", **PRESETS["lab"].constants)
     assert "2 of them must measure the reported value. The network needs 3 participants" in page({}, network=lab)
     assert "a rough guess from 2 runs" in page({"noise": 0.001, "noise_runs": 2})
+
+
+def test_a_budget_of_time_is_compared_on_one_kind_of_hardware() -> None:
+    clock = {"unit": "seconds", "amount": 60.0}
+    text = page({"noise": 0.001}, budget=clock)
+    assert "60 seconds" in text
+    assert "values are compared on one kind of hardware" in text
+    assert "must measure the reported value" not in text
+    assert "must measure the reported value" in page({}, budget=clock, evaluation={"tolerance": 0.01})
 
 
 def test_a_noise_that_nobody_measured_is_said_with_the_way_to_measure_it() -> None:
