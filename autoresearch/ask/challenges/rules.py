@@ -59,6 +59,11 @@ def rules_of(
                 *([one_line(summary)] if summary else []),
                 f"The number is {metric.name}; {better}. It is measured by {MEASURED_BY[metric.source]}.",
                 f"A run may spend {brief(budget.amount)} {BUDGET_UNITS[budget.unit]}. A run that spends more fails.",
+                *(
+                    ["The program prints its number itself, so an edit could print any. A jump is not believed."]
+                    if metric.source == "stdout"
+                    else []
+                ),
                 *([f"No honest {metric.name} passes {brief(metric.floor)}."] if metric.floor is not None else []),
             ],
         ),

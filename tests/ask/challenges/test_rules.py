@@ -56,6 +56,8 @@ def test_the_numbers_are_those_of_the_task() -> None:
     assert "3 of them must measure the reported value. The network needs 4 participants" in text
     lab = Network(name="tea", **PRESETS["lab"].constants)
     assert "2 of them must measure the reported value. The network needs 3 participants" in page({}, network=lab)
+    assert "so an edit could print any" in page({"source": "stdout"})
+    assert "so an edit could print any" not in page({"source": "harness"})
     assert "a rough guess from 2 runs" in page({"noise": 0.001, "noise_runs": 2})
 
 
