@@ -23,7 +23,8 @@ from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.model import Task
 from autoresearch.text import UNIT_MS
-from autoresearch.trust.invite import read_invite
+from autoresearch.trust.invite import join_with, read_invite
+from autoresearch.trust.keys import KeyPair
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import measured
 from tests.cli.test_json import strictly
@@ -164,6 +165,20 @@ def test_a_class_has_a_code_and_an_alias_for_each(cli: Cli, toy: Task, tmp_path:
     [first, *rest] = csv.DictReader(marks.read_text().splitlines())
     assert (first["place"], first["reported"], first["counted"]) == ("1", "0.6", "3")
     assert {row["reason"] for row in rest} == {"its code is unused"}
+    admit(KeyPair.from_seed(b"s" * 32), rows[4]["invite"])
+    graded = list(csv.DictReader(cli("challenge", "grade", "--csv").stdout.splitlines()))
+    assert [row["reason"] for row in graded if row["alias"] == "student-05"] == ["published no run"]
+    assert sum(row["reason"] == "its code is unused" for row in graded) == 11
+
+
+def admit(joining: KeyPair, invite: str) -> None:
+    """What a founder's node does when it sees that somebody joined with an invite."""
+    _, seed = read_invite(invite)
+    assert seed is not None
+    with Notebook(home_here()) as notebook:
+        join = join_with(seed, notebook.log.network.id, joining.public)
+        notebook.log.writer.append(joining, "join", join, now_ms=notebook.now_ms())
+        notebook.publish_admission(joining.public, notebook.now_ms(), token=join.token)
 
 
 WRONG = [
