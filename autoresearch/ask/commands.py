@@ -174,7 +174,7 @@ NOUNS: dict[str, Noun] = {
         summary="Contests: new, show, extend, close, grade.",
         sentence="A contest is a task with an end, a board and a page of rules, in a network of its own.",
         examples=(
-            ("autoresearch challenge new ~/my-task --ends 7d --for friends", "found one, and print what others type"),
+            ("autoresearch challenge new DIR --ends 7d --for friends", "found one, and print what others type"),
             ("autoresearch challenge show", "when it ends, and the board so far"),
             ("autoresearch challenge close", "the final board, with a reason for every submission"),
         ),

@@ -34,6 +34,7 @@ _LINES = {
     "task get TASK": "clone download fetch task:clone task:download task:checkout",
     "task archive TASK": "task:rm task:delete task:remove task:del task:hide",
     "publish task DIR": "push upload share submit task:push task:publish task:share",
+    "challenge new DIR": "contest competition hackathon tournament kaggle",
     "top": "leaderboard ranking rank scores board scoreboard",
     "show ID": "cat view inspect describe print artifact artifacts metrics run:info",
     "diff ID ID": "compare cmp changes",

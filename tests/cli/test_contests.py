@@ -23,7 +23,8 @@ from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.model import Task
 from autoresearch.text import UNIT_MS
-from autoresearch.trust.invite import read_invite
+from autoresearch.trust.invite import join_with, read_invite
+from autoresearch.trust.keys import KeyPair
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import measured
 from tests.cli.test_json import strictly
@@ -62,6 +63,7 @@ def publish(task: Task, *values: float, at_ms: int = 0) -> list[str]:
     return [record.record.id.hex() for record in records]
 
 
+@pytest.mark.slow
 def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path: Path) -> None:
     made = cli("challenge", "new", str(toy.folder), *FRIENDS, "--title", "one week", "--json")
     assert made.exit_code == 0, made.stderr
@@ -83,10 +85,10 @@ def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path:
     assert word not in signed
 
     publish(toy, 0.7, 0.5)
-    shown = cli("challenge", "show")
-    assert shown.exit_code == 0
-    assert "contest\tone week\n" in shown.stdout
-    assert "end\tends in 6 d 23 h" in shown.stdout
+    screen = cli("challenge", "show")
+    assert screen.exit_code == 0
+    assert "contest\tone week\n" in screen.stdout
+    assert "end\tends in 6 d 23 h" in screen.stdout
     early = cli("challenge", "close")
     assert (early.exit_code, "challenge close --now" in early.stderr) == (6, True)
 
@@ -163,6 +165,20 @@ def test_a_class_has_a_code_and_an_alias_for_each(cli: Cli, toy: Task, tmp_path:
     [first, *rest] = csv.DictReader(marks.read_text().splitlines())
     assert (first["place"], first["reported"], first["counted"]) == ("1", "0.6", "3")
     assert {row["reason"] for row in rest} == {"its code is unused"}
+    admit(KeyPair.from_seed(b"s" * 32), rows[4]["invite"])
+    graded = list(csv.DictReader(cli("challenge", "grade", "--csv").stdout.splitlines()))
+    assert [row["reason"] for row in graded if row["alias"] == "student-05"] == ["published no run"]
+    assert sum(row["reason"] == "its code is unused" for row in graded) == 11
+
+
+def admit(joining: KeyPair, invite: str) -> None:
+    """What a founder's node does when it sees that somebody joined with an invite."""
+    _, seed = read_invite(invite)
+    assert seed is not None
+    with Notebook(home_here()) as notebook:
+        join = join_with(seed, notebook.log.network.id, joining.public)
+        notebook.log.writer.append(joining, "join", join, now_ms=notebook.now_ms())
+        notebook.publish_admission(joining.public, notebook.now_ms(), token=join.token)
 
 
 WRONG = [
@@ -291,3 +307,27 @@ def test_no_name_is_a_formula_in_the_marks(cli: Cli, toy: Task) -> None:
     publish(toy, 0.5)
     [row] = csv.DictReader(cli("challenge", "grade", "--csv").stdout.splitlines())
     assert row["name"] == "'=1+1"
+
+
+@pytest.mark.slow  # a passphrase costs seconds
+def test_a_root_key_under_a_passphrase_founds_a_contest(cli: Cli, toy: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "open sesame")
+    assert cli("node", "id", "new").exit_code == 0
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "wrong")
+    assert cli("challenge", "new", str(toy.folder), *FRIENDS).exit_code != 0
+    assert networks() == ["commons"]
+    monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", "open sesame")
+    made = cli("challenge", "new", str(toy.folder), *FRIENDS)
+    assert made.exit_code == 0, made.stderr
+    monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
+    assert strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer).founder
+    assert cli("challenge", "extend", "--ends", "2d").exit_code == 0
+
+
+def test_an_open_contest_names_attestors_and_still_has_a_founder(cli: Cli, toy: Task, tmp_path: Path) -> None:
+    words = ("--ends", "7d", "--for", "open", "--attestor", "ab" * 32, "--attestor", "cd" * 32, "--no-up")
+    made = strictly(cli("challenge", "new", str(toy.folder), *words, "--json").stdout, NewChallengeAnswer)
+    invite = read_invite(made.line.rsplit(" ", 1)[1])
+    assert (invite.token, len(invite.manifest.trust.attestors)) == (None, 2)
+    assert "autoresearch node id attest" in (tmp_path / "toy-challenge" / "rules.md").read_text()
+    assert cli("challenge", "extend", "--ends", "2d").exit_code == 0

@@ -14,7 +14,7 @@ class SubmissionView(RunNumbers, frozen=True, kw_only=True):
 
     ``counts``: it was published in time, within what each participant may submit, and is not the baseline. ``outcome``
     is a state of verification, the status of a run that failed, or why it takes no place: late, early, over quota,
-    copy, repetition, baseline.
+    unattested, copy, repetition, baseline.
     """
 
     id: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import msgspec
@@ -22,35 +24,44 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.answers import ProgramView, leading, numbers_of
 from autoresearch.log.standing.cache import in_snapshot, roster_of
-from autoresearch.log.standing.context import participant_with_key, trust_context
+from autoresearch.log.standing.context import (
+    TrustContext,
+    board_hardware,
+    participant_with_key,
+    trust_context,
+    trusted_authors,
+    whose,
+)
 from autoresearch.log.standing.queries import board, with_marks
 from autoresearch.log.standing.verdicts import spread_of
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Admission, Contest
 from autoresearch.record.record import Record
 from autoresearch.task.model import Metric
-from autoresearch.text import counted, moment, sign_of
+from autoresearch.text import counted, moment, one_line, sign_of
 from autoresearch.trust.roster import last_word
 from autoresearch.words import (
+    BELIEVABLE,
     COPY,
     COPY_SENTENCE,
     RUN_STATE_SENTENCES,
     RUN_STATUS_SENTENCES,
     STOPPED,
     UNDECIDED,
+    BoardSection,
     RunState,
     RunStatus,
 )
 
 LATE, EARLY, OVER_QUOTA, BASELINE, AGAIN = "late", "early", "over quota", "baseline", "repetition"
-UNCOUNTED = frozenset({LATE, EARLY, OVER_QUOTA, BASELINE})
+UNATTESTED = BoardSection.UNATTESTED.value
+UNCOUNTED = frozenset({LATE, EARLY, OVER_QUOTA, BASELINE, UNATTESTED})
 # The first so many of the board are compared in pairs.
 COMPARED = 3
 # Of one key: a record whose device did not speak for a founder then does not count.
 _NEWEST = 20
-# Of so many runs each is judged by the rules of the contest, the oldest.
-_SUBMISSIONS_MOST = 20_000
-_STATES = frozenset(state.value for state in RunState)
+# Of so many runs each is judged by the rules of the contest, the oldest; of those of strangers so many are told.
+_SUBMISSIONS_MOST, _STRANGERS_MOST = 20_000, 1_000
 NO_CHALLENGE = "autoresearch challenge new DIR --ends 7d --for friends"
 
 
@@ -89,12 +100,13 @@ def challenge_answer(
     """
     record, task = challenge_here(log)
     body = record.body_as(Contest)
-    rows, history = _rows(log, blobs, task.digest, me)
+    trust = trust_context(log, me)
+    rows, history = _rows(log, blobs, task.digest, trust, me), {row.id: row for row in log.runs.history(task.digest)}
     outcomes = _left_out(log, task, body, rows, history)
     left_out = frozenset(run for run, (word, _) in outcomes.items() if word != COPY)
-    trust = trust_context(log, me)
     programs = with_marks(log, board(log, task.digest, trust, limit=MOST_ROWS, without=left_out))
-    submissions = _submissions(task, rows, history, outcomes, programs)
+    hardware = board_hardware(log, task.digest) or ""
+    submissions = _submissions(task, hardware, rows, history, outcomes, programs)
     root = roster_of(log).voter(me, now_ms).root if me else b""
     return ChallengeAnswer(
         id=format_id(record.id),
@@ -116,11 +128,13 @@ def challenge_answer(
     )
 
 
-def _rows(log: Log, blobs: BlobStore, task: bytes, me: bytes | None) -> tuple[list[RunRow], Mapping[bytes, HistoryRow]]:
-    """The runs of a task, the oldest first, with their compact rows by id."""
+def _rows(log: Log, blobs: BlobStore, task: bytes, trust: TrustContext, me: bytes | None) -> list[RunRow]:
+    """The runs of a task, the oldest first. However many strangers publish, those of participants are all there."""
     rows = rows_of(log, blobs, task, me=me)
-    numbers = log.listing.page(rows.every, "time", falling=False, limit=_SUBMISSIONS_MOST, skip=0)
-    return rows.at(numbers), {row.id: row for row in log.runs.history(task)}
+    oldest = partial(log.listing.page, order="time", falling=False, limit=_SUBMISSIONS_MOST, skip=0)
+    numbers = oldest(replace(rows.every, authors=trusted_authors(trust, me)))
+    others = [n for n in oldest(rows.every) if n not in set(numbers)] if len(numbers) < _SUBMISSIONS_MOST else []
+    return sorted(rows.at([*numbers, *others[:_STRANGERS_MOST]]), key=lambda row: (row.time_ms, row.id))
 
 
 def _left_out(
@@ -129,7 +143,7 @@ def _left_out(
     """Why the rules of the contest give runs no place: a word and a sentence by run."""
     reasons: dict[bytes, tuple[str, str]] = {}
     counts = Counter[str]()
-    dated = log.runs.dated_back(body.task)
+    dated, trust = log.runs.dated_back(body.task), trust_context(log)
     copies = log.evidence.originals(history.keys())
     for row in rows:
         run = parse_id(row.id)
@@ -139,6 +153,9 @@ def _left_out(
             continue
         if time_ms < body.begins:
             reasons[run] = EARLY, f"before the contest: published {moment(time_ms)}"
+            continue
+        if run in history and not whose(history[run].author, row.time_ms, trust).attested:
+            reasons[run] = UNATTESTED, "its participant does not count: no founder admitted it, and no attestor vouches"
             continue
         if run in history and history[run].source_digest == task.baseline:
             reasons[run] = BASELINE, "the program that the contest begins with"
@@ -155,6 +172,7 @@ def _left_out(
 
 def _submissions(
     task: FoundTask,
+    hardware: str,
     rows: Sequence[RunRow],
     history: Mapping[bytes, HistoryRow],
     outcomes: Mapping[bytes, tuple[str, str]],
@@ -162,11 +180,12 @@ def _submissions(
 ) -> list[SubmissionView]:
     placed = {parse_id(program.id): program for program in programs}
     first = {history[run].seedless: run for run in placed if run in history}
-    return [_submission(task, row, history, outcomes, placed, first) for row in rows]
+    return [_submission(task, hardware, row, history, outcomes, placed, first) for row in rows]
 
 
 def _submission(
     task: FoundTask,
+    hardware: str,
     row: RunRow,
     history: Mapping[bytes, HistoryRow],
     outcomes: Mapping[bytes, tuple[str, str]],
@@ -188,6 +207,8 @@ def _submission(
         word, sentence = AGAIN, f"a further run of the program of {short_id(before)}"
     elif program is not None and program.budget != task.budget and not position:
         sentence = f"with another budget than the task's; {sentence}"
+    elif hardware and row.device != hardware:
+        sentence = f"the board compares runs on {one_line(hardware, 80)}; {sentence}"
     return SubmissionView(
         **msgspec.structs.asdict(numbers_of(row)),
         id=row.id,
@@ -236,8 +257,8 @@ def _merit(submission: SubmissionView) -> tuple[object, ...]:
     return (
         placed,
         submission.last_position,
+        submission.outcome not in BELIEVABLE,
         submission.verified is None,
-        submission.outcome not in _STATES,
         -(gain or 0.0),
         submission.time_ms,
     )

@@ -27,6 +27,7 @@ from autoresearch.task.folders import is_taken
 from autoresearch.task.model import Task
 from autoresearch.text import UNIT_MS, is_harmful, moment, parse_duration
 from autoresearch.trust import manifest as manifests
+from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import write_whole
 from autoresearch.trust.roster import Trust
 
@@ -120,8 +121,10 @@ def _name(plan: ContestPlan) -> str:
     return plan.name or _NO_NAME.sub("-", plan.task.name).strip(".-_")[:_NAME_CHARACTERS] or "contest"
 
 
-def found_contest(paths: Paths, plan: ContestPlan, now_ms: int) -> Membership:
+def found_contest(paths: Paths, plan: ContestPlan, now_ms: int, *, signer: KeyPair | None = None) -> Membership:
     """Make the network of a contest, publish its task and its end in it, and make it the network in use.
+
+    ``signer`` is the root key where it lies here under a passphrase: it lets this device speak for it.
 
     A process that is killed leaves the home as it was, or with the whole network. No daemon may run meanwhile.
 
@@ -139,6 +142,8 @@ def found_contest(paths: Paths, plan: ContestPlan, now_ms: int) -> Membership:
 
     def fill(place: Paths) -> None:
         with Notebook(place) as notebook:
+            if signer is not None:
+                notebook.delegate(signer, now_ms)
             notebook.publish_identity(now_ms)
             notebook.publish_task(plan.task, now_ms)
             body = Contest(task=plan.task.digest, title=plan.title, begins=now_ms, ends=plan.ends_ms, runs=plan.runs)

@@ -46,6 +46,9 @@ def rules_of(
         msgspec.convert(definition.get("budget"), Budget),
     )
     recipe = msgspec.convert(definition["program"], Recipe) if "program" in definition else USUAL
+    evaluation = definition.get("evaluation")
+    can_measure = isinstance(evaluation, Mapping) and evaluation.get("tolerance") is not None
+    pairs_only = budget.unit == "seconds" and not can_measure
     harness = definition.get("harness")
     fixed = sorted(str(file) for file in harness) if isinstance(harness, Mapping) else []
     better = "larger is better" if metric.direction == MAXIMIZE else "smaller is better"
@@ -56,6 +59,11 @@ def rules_of(
                 *([one_line(summary)] if summary else []),
                 f"The number is {metric.name}; {better}. It is measured by {MEASURED_BY[metric.source]}.",
                 f"A run may spend {brief(budget.amount)} {BUDGET_UNITS[budget.unit]}. A run that spends more fails.",
+                *(
+                    ["The program prints its number itself, so an edit could print any. A jump is not believed."]
+                    if metric.source == "stdout"
+                    else []
+                ),
                 *([f"No honest {metric.name} passes {brief(metric.floor)}."] if metric.floor is not None else []),
             ],
         ),
@@ -76,19 +84,24 @@ def rules_of(
                 else "Each participant may submit as many runs as it likes.",
             ],
         ),
-        PageSection("When a result counts", _significance(metric, network)),
+        PageSection("When a result counts", _significance(metric, network, pairs_only=pairs_only)),
     ]
     title = f"{challenge.title or name}: rules"
     return [PageSection(title, [f"A contest on the task {name}, in the network {network.name}."]), *sections]
 
 
-def _significance(metric: Metric, network: Network) -> list[str]:
-    """The test of significance in sentences, with the numbers of a task."""
+def _significance(metric: Metric, network: Network, *, pairs_only: bool) -> list[str]:
+    """The test of significance in sentences, with the numbers of a task.
+
+    ``pairs_only``: the budget is time and nothing that a run leaves can be measured, so values of other machines say
+    nothing of it.
+    """
     rules = network_rules(network)
+    again = f"Other participants run it again: {rules.quorum} of them must measure the reported value. "
+    clocked = "Its budget is time, so values are compared on one kind of hardware: verifiers with the author's count. "
     sentences = [
-        f"Other participants run it again: {rules.quorum} of them must measure the reported value. "
-        f"The network needs {rules.least} participants that count.",
-        f"Then each verifier runs {PAIRS} pairs: the program and its parent run, with one seed on one machine.",
+        f"{clocked if pairs_only else again}The network needs {rules.least} participants that count.",
+        f"Each verifier runs {PAIRS} pairs: the program and its parent run, with one seed on one machine.",
         "The verifier who saw the greatest gain is left out. The mean gain of the others must be above zero by a "
         "one-sided t-test at 1 %.",
     ]
@@ -122,12 +135,16 @@ def _significance(metric: Metric, network: Network) -> list[str]:
 
 def joining(line: str, *, admits: bool) -> PageSection:
     """How to join, with the line to type."""
-    counting = "Who joins so counts as a verifier once the founder's node has seen it." if admits else ""
+    counting = (
+        "Who joins so counts as a verifier once the founder's node has seen it."
+        if admits
+        else "To have your results counted, prove a mailbox: autoresearch node id attest you@example.org."
+    )
     return PageSection(
         "How to join",
         [
             "Install autoresearch, then type this line.",
-            *([counting] if counting else []),
+            counting,
             "The board: autoresearch challenge show.",
         ],
         [line],

@@ -24,7 +24,7 @@ from autoresearch.ask.challenges.founding import (
 )
 from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, joining
 from autoresearch.ask.runs.diffs import blob_text
-from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending, submission_line
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
@@ -35,9 +35,11 @@ from autoresearch.record.record import DAY_MS
 from autoresearch.task.folders import is_taken
 from autoresearch.task.model import Task
 from autoresearch.text import counted, json_text, moment
+from autoresearch.trust.identity import DEVICE_FILE, load_identity
 from autoresearch.trust.invite import DAYS_MAX, USES_MAX, Invitations, write_invite
+from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import write_whole
-from autoresearch.words import Result
+from autoresearch.words import Result, RunState
 from autoresearch_cli import home, local_log, starting
 from autoresearch_cli.acts.checks import task_checks
 from autoresearch_cli.acts.exports import write_pages
@@ -72,19 +74,37 @@ def check_task(task: Task) -> None:
             say(f"{check.name}: {check.detail}")
 
 
-def found_network_of(plan: ContestPlan, *, start: bool) -> None:
+def locked_root() -> KeyPair | None:
+    """The root key where it lies here under a passphrase, which is asked for; None where nothing has to be asked.
+
+    Raises:
+        Refused: the root key is on another machine: only there its participant founds networks.
+    """
+    if not (home.paths().keys / DEVICE_FILE).exists():
+        return None
+    mine = load_identity(home.paths().keys)
+    if isinstance(mine.root, KeyPair):
+        return None
+    root = home.unlocked(mine).root
+    return root if isinstance(root, KeyPair) else None
+
+
+def found_network_of(plan: ContestPlan, *, signer: KeyPair | None, start: bool) -> None:
     """Found the contest, with the daemon down meanwhile; afterwards it runs in the new network, with ``start``."""
     was_running = starting.is_running()
     if was_running:
         starting.stop()
     try:
-        found_contest(home.paths(), plan, home.now_ms())
+        found_contest(home.paths(), plan, home.now_ms(), signer=signer)
     except BaseException:  # Ctrl-C too
         if was_running:
             starting.ensure_running()
         raise
     if was_running or start:
-        starting.ensure_running()
+        try:
+            starting.ensure_running()
+        except AutoresearchError as error:  # the contest is there, and its page is still to be written
+            say(f"{error} → {error.hint}")
 
 
 def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
@@ -111,7 +131,7 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
     with local_log.open_desk() as desk:
         record, task = challenge_here(desk.log)
         body = record.body_as(Contest)
-        pages = write_page(page, rules_for(desk.log, body), joining(line, admits=plan.kind != "open"))
+        pages = write_page(page, rules_for(desk.log, body), joining(line, admits=not manifest.trust.attestors))
     return NewChallengeAnswer(
         network=manifest.network.name,
         network_id=manifest.network.id.hex(),
@@ -231,7 +251,10 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
         f"{answer.network}. It {ending(answer, home.now_ms())}, {moment(answer.ends_ms)}."
     )
     total = f"{counted(len(answer.submissions), 'submission')} by {counted(len(answer.contestants), 'participant')}."
-    few = [f"No place is confirmed, so the places go by reported values: {answer.note}."] if answer.note else []
+    few = []
+    if placed and all(each.outcome != RunState.CONFIRMED for each in placed):
+        why = f": {answer.note}" if answer.note else ""
+        few = [f"No place is confirmed, so the places go by reported values{why}."]
     sections = [
         PageSection(f"{answer.title}: final board", [about, total, *few]),
         PageSection("Places", [submission_line(each) for each in placed] or ["No submission took a place."]),

@@ -85,8 +85,9 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     )
     check_plan(plan, page)
     number = contests.check_invites(kind, uses, codes)
+    signer = contests.locked_root()
     contests.check_task(task)
-    contests.found_network_of(plan, start=start)
+    contests.found_network_of(plan, signer=signer, start=start)
     answer = contests.invite(plan, page, number)
     yield answer
     say(f"the contest {answer.title} is founded, in the network {answer.network}; it ends {moment(answer.ends_ms)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autoresearch.ask.challenges import board as contest_board
 from autoresearch.ask.challenges.answers import ChallengeAnswer, SubmissionView
 from autoresearch.ask.challenges.board import challenge_answer
 from autoresearch.errors import NotFound
@@ -17,6 +18,7 @@ from autoresearch.record.kinds import Contest
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village, settled
+from tests.record.making import DEFINITION
 
 FAR_MS = 10**9
 
@@ -160,3 +162,36 @@ def test_first_places_are_compared_by_what_verifiers_measured(village: Village) 
     assert "within the noise" in answer.comparisons[2].sentence
     bests = [each.best for each in answer.contestants if each.best and each.best.position]
     assert [best.position for best in bests] == [1, 2, 2]
+
+
+def test_strangers_take_no_place_and_hide_nobody(village: Village, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contest_board, "_STRANGERS_MOST", 3)
+    hold(village)
+    flood = [village.run(1.0 - number / 100, f"flood {number}", by=STRANGER) for number in range(6)]
+    fair = village.run(1.5, "fair", by=ANN)
+    answer = answer_of(village)
+    assert submission(answer, fair).outcome == "reported"
+    assert submission(answer, flood[0]).outcome == "unattested"
+    assert not submission(answer, flood[0]).counts
+    assert sum(each.outcome == "unattested" for each in answer.submissions) == 3
+    assert format_id(flood[5].id) not in {program.id for program in answer.programs if program.position}
+
+
+def test_a_refuted_run_is_not_the_best_of_its_participant(village: Village) -> None:
+    hold(village)
+    fair, lucky = village.run(1.7, "fair", by=ANN), village.run(1.0, "lucky", by=ANN)
+    village.refute(lucky, 1.9)
+    answer = answer_of(village)
+    assert next(each.best for each in answer.contestants if each.runs) == submission(answer, fair)
+
+
+def test_a_run_on_other_hardware_is_told_so_where_time_is_measured(tmp_path: Path) -> None:
+    clock = DEFINITION | {"budget": {"unit": "seconds", "amount": 60.0}}
+    village = Village.at(tmp_path, replace(TRUST, founders=frozenset({ROOTS[0].public})), clock)
+    hold(village)
+    fair = [village.run(1.8 - number / 10, f"here {number}", by=ANN, device="a big card") for number in range(3)]
+    elsewhere = village.run(1.2, "elsewhere", by=BEN, device="a small card")
+    answer = answer_of(village)
+    assert "the board compares runs on a big card" in submission(answer, elsewhere).reason
+    assert "the board compares" not in submission(answer, fair[0]).reason
+    village.log.close()

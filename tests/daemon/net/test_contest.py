@@ -10,6 +10,7 @@ import pytest
 from autoresearch_cli.models import NewChallengeAnswer
 
 from autoresearch.ask.challenges.answers import ChallengeAnswer
+from autoresearch.task.folders import pin_baseline
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
 from tests.daemon.net.test_first_evening import Machine
@@ -37,7 +38,7 @@ def test_the_page_holds_a_contest_of_two_machines(tmp_path: Path, monkeypatch: p
     folder = write_toy_task(tmp_path / "my-task", SECOND_TRAIN)
     founder, ann = Machine(tmp_path / "founder", folder), Machine(tmp_path / "ann", folder)
     founder.type("up")
-    founder.type(*typed["pin"])
+    pin_baseline(folder)
     made = strictly(founder.type(*typed["new"], "--json"), NewChallengeAnswer)
     try:
         assert (made.reachable, made.title) == (True, "one week of toy")
