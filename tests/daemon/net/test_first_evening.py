@@ -48,7 +48,7 @@ class Machine:
 
     def type(self, *words: str) -> str:
         """Run a command; its standard output."""
-        ended = run_command(*words, environment=os.environ | self._settings, folder=self.home, seconds=90)
+        ended = run_command(*words, environment=os.environ | self._settings, folder=self.home, seconds=300)
         assert ended.returncode == 0, (words, ended.stderr)
         return ended.stdout
 
