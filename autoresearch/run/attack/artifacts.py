@@ -22,7 +22,7 @@ Leaf = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class ArtifactForm:
     """An artifact as a value, and how such a value is written."""
 
     kind: str
@@ -42,7 +42,7 @@ class Opened:
         return content
 
 
-def opened(content: bytes) -> Opened | None:
+def opened(content: bytes) -> ArtifactForm | None:
     """What is in an artifact; None where nobody can tell."""
     if not content or len(content) > _MOST_BYTES:
         return None
@@ -55,7 +55,7 @@ def opened(content: bytes) -> Opened | None:
     except UnicodeDecodeError:
         return None
     try:
-        return Opened("json", json.loads(text), lambda value: json.dumps(value).encode())
+        return ArtifactForm("json", json.loads(text), lambda value: json.dumps(value).encode())
     except (ValueError, RecursionError):
         pass
     lines = [line for line in text.splitlines() if line.strip()]
@@ -64,11 +64,11 @@ def opened(content: bytes) -> Opened | None:
     except (ValueError, RecursionError):
         return _table(text, lines)
     if all(isinstance(value, dict | list) for value in values):
-        return Opened("jsonl", values, lambda value: "".join(json.dumps(each) + "\n" for each in value).encode())
+        return ArtifactForm("jsonl", values, lambda value: "".join(json.dumps(each) + "\n" for each in value).encode())
     return _table(text, lines)
 
 
-def _table(text: str, lines: list[str]) -> Opened | None:
+def _table(text: str, lines: list[str]) -> ArtifactForm | None:
     delimiter = next((sign for sign in ("\t", ",", ";", " ") if lines and sign in lines[0].strip()), ",")
     rows = [[_scalar(cell) for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     if not rows or len({len(row) for row in rows}) > 1 or not any(isinstance(cell, float | int) for cell in rows[-1]):
@@ -86,7 +86,7 @@ def _table(text: str, lines: list[str]) -> Opened | None:
         writer.writerows(zip(*value.values(), strict=True))
         return (out.getvalue().rstrip("\n") + end).encode()
 
-    return Opened("table", columns, write)
+    return ArtifactForm("table", columns, write)
 
 
 def _scalar(cell: str) -> object:
@@ -98,7 +98,7 @@ def _scalar(cell: str) -> object:
     return cell
 
 
-def _numpy(content: bytes) -> Opened | None:
+def _numpy(content: bytes) -> ArtifactForm | None:
     import numpy as np  # the daemon imports this room too, and goes without
 
     try:
@@ -107,7 +107,7 @@ def _numpy(content: bytes) -> Opened | None:
     except Exception:  # noqa: BLE001 - a zip of something else, or a broken file
         return None
     if not isinstance(value, dict):
-        return Opened("npy", value.tolist(), lambda changed: _npy(np.asarray(changed)))
+        return ArtifactForm("npy", value.tolist(), lambda changed: _npy(np.asarray(changed)))
     lists = {name: array.tolist() for name, array in value.items()}
 
     def write(changed: Any) -> bytes:  # noqa: ANN401 - as above
@@ -115,7 +115,7 @@ def _numpy(content: bytes) -> Opened | None:
         np.savez(out, **{name: _plain(np.asarray(array)) for name, array in changed.items()})
         return out.getvalue()
 
-    return Opened("npz", lists, write)
+    return ArtifactForm("npz", lists, write)
 
 
 def _plain(array: Any) -> Any:  # noqa: ANN401 - an array
@@ -132,7 +132,7 @@ def _npy(array: Any) -> bytes:  # noqa: ANN401 - an array
     return out.getvalue()
 
 
-def _safetensors(content: bytes) -> Opened | None:
+def _safetensors(content: bytes) -> ArtifactForm | None:
     size = int.from_bytes(content[:8], "little")
     if not 2 <= size <= len(content) - 8 or content[8:9] != b"{":
         return None
@@ -149,7 +149,7 @@ def _safetensors(content: bytes) -> Opened | None:
     def write(changed: Any) -> bytes:  # noqa: ANN401 - as above
         return save({name: np.ascontiguousarray(np.asarray(value, kinds.get(name))) for name, value in changed.items()})
 
-    return Opened("safetensors", {name: array.tolist() for name, array in arrays.items()}, write)
+    return ArtifactForm("safetensors", {name: array.tolist() for name, array in arrays.items()}, write)
 
 
 def map_leaves(value: Any, change: Leaf) -> Any:  # noqa: ANN401 - any value that was in a file

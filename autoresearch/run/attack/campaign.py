@@ -17,11 +17,11 @@ import msgspec
 
 from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
 from autoresearch.run.attack import looting
-from autoresearch.run.attack.judging import Judgement, judge
+from autoresearch.run.attack.judging import AttemptResult, judge
 from autoresearch.run.attack.programs import leaving
 from autoresearch.run.attack.report import AttackReport, AttackRow, holes_of
 from autoresearch.run.attack.table import ATTACKS
-from autoresearch.run.attack.target import ATTACKS_VERSION, Attack, Attempt, Proof, Target, margin_of
+from autoresearch.run.attack.target import ATTACKS_VERSION, Attack, AttackAttempt, Proof, Target, margin_of
 from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import Experiment, Plan, again, plan_as_it_stands
 from autoresearch.run.sandbox.execute import permit
@@ -111,7 +111,7 @@ class _Campaign:
         task, source = self.task, self.task.baseline.decode()
         self.orders.say(0.0, "the baseline")
         self.share, began = _FIRST_SHARE, time.monotonic()
-        outcome = self.measure(self.plan(source), seconds=_BASELINE_PART * self.orders.seconds)
+        outcome = self.measure(self.plan(source), seconds=2 * _BASELINE_PART * self.orders.seconds)
         took = time.monotonic() - began
         is_short = outcome.status is not RunStatus.OK and took < _BASELINE_PART * self.orders.seconds
         if is_short or took / _FIRST_SHARE < _BASELINE_PART * self.orders.seconds or not _honours_budget(task):
@@ -178,7 +178,7 @@ class _Campaign:
                 return msgspec.structs.replace(row, folder=self._put(attack.name, target, attempt))
         return row if row.result != "not tried" else msgspec.structs.replace(row, why="no form of it fits this task")
 
-    def _try(self, target: Target, attempt: Attempt) -> tuple[Judgement, JobOutcome]:
+    def _try(self, target: Target, attempt: AttackAttempt) -> tuple[AttemptResult, JobOutcome]:
         outcome = self._measured(attempt)
         if outcome.status in STOPPED and time.monotonic() < self.until:
             outcome = msgspec.structs.replace(outcome, reason=f"it was stopped after {self.most_seconds:.0f} s")
@@ -194,7 +194,7 @@ class _Campaign:
                 return judge(target, attempt, repetition), repetition
         return judgement, outcome
 
-    def _measured(self, attempt: Attempt) -> JobOutcome:
+    def _measured(self, attempt: AttackAttempt) -> JobOutcome:
         if attempt.artifact is not None:
             return self.measure_artifact(attempt.artifact)
         try:
@@ -202,7 +202,7 @@ class _Campaign:
         except UsageError as error:  # no program of this task: refused before it is run
             return JobOutcome(status=RunStatus.INVALID, reason=str(error))
 
-    def _gains_by_other_seeds(self, target: Target, attempt: Attempt) -> list[float]:
+    def _gains_by_other_seeds(self, target: Target, attempt: AttackAttempt) -> list[float]:
         """By how much an artifact is better than the baseline's on tests of other seeds, each beside the other."""
         assert attempt.artifact is not None
         assert target.artifact is not None
@@ -215,7 +215,7 @@ class _Campaign:
                 gains.append(target.sign * (before - after))
         return gains
 
-    def _put(self, name: str, target: Target, attempt: Attempt) -> str:
+    def _put(self, name: str, target: Target, attempt: AttackAttempt) -> str:
         """Put the program of an attempt into a task folder of its own; its path, or empty where it has none."""
         files = dict(attempt.program)
         if attempt.artifact is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.run.attack.target import Attempt, Hole, Proof, Target, is_beyond
+from autoresearch.run.attack.target import AttackAttempt, Hole, Proof, Target, is_beyond
 from autoresearch.task.model import possible_value
 from autoresearch.words import STOPPED, RunStatus
 
@@ -17,7 +17,7 @@ _FOLLOWING = 8.0
 _TIMES_SPREAD = 4.0
 
 
-class Judgement(NamedTuple):
+class AttemptResult(NamedTuple):
     """What came of an attempt: ``through``, and why. ``by`` is what refused it, or empty: it was no better."""
 
     through: bool
@@ -26,22 +26,22 @@ class Judgement(NamedTuple):
     hole: Hole | None = None
 
 
-def _held(why: str, by: str = "") -> Judgement:
-    return Judgement(through=False, why=why, by=by)
+def _held(why: str, by: str = "") -> AttemptResult:
+    return AttemptResult(through=False, why=why, by=by)
 
 
-def _through(why: str, hole: Hole | None = None) -> Judgement:
-    return Judgement(through=True, why=why, hole=hole)
+def _through(why: str, hole: Hole | None = None) -> AttemptResult:
+    return AttemptResult(through=True, why=why, hole=hole)
 
 
 def judge(
     target: Target,
-    attempt: Attempt,
+    attempt: AttackAttempt,
     outcome: RunOutcome,
     *,
     further: float | None = None,
     others: Sequence[float] | None = None,
-) -> Judgement:
+) -> AttemptResult:
     """Whether an attempt got through.
 
     ``further`` is the value of the same taken further; ``others`` are its values by other seeds of the test.
@@ -73,7 +73,7 @@ def judge(
     return _through(f"{value:.6g} is better than the baseline's {target.value:.6g}")
 
 
-def _by_seed(target: Target, value: float, gain: float, others: Sequence[float]) -> Judgement:
+def _by_seed(target: Target, value: float, gain: float, others: Sequence[float]) -> AttemptResult:
     """Whether a gain is that of one seed alone: the same artifact gains less on each other test, by far."""
     if len(others) < 2:
         return _held(f"{value:.6g}, and no other test is there to compare with", "time")

@@ -12,7 +12,7 @@ from typing import Any
 
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import Leaf, answer_slots, map_leaves, on_numbers, resized, with_slot
-from autoresearch.run.attack.target import Attack, Attempt, Hole, Proof, Target
+from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 
 NO_ARTIFACT = "no evaluator measures a file that the program leaves"
 _UNREADABLE = "the form of the artifact is not one that this attack can change"
@@ -31,10 +31,10 @@ def _bytes(
 ) -> Attack:
     """An attack that leaves other bytes than the baseline's; better than the baseline is through."""
 
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
-        return (Attempt(artifact=each, note=_note(each)) for each in make(target.artifact) if each)
+        return (AttackAttempt(artifact=each, note=_note(each)) for each in make(target.artifact) if each)
 
     return Attack(name, does, hole, tries, quick)
 
@@ -47,13 +47,13 @@ def _changing(name: str, does: str, hole: Hole, changes: Iterable[Leaf], *, quic
     """An attack that changes all scalars of the artifact in the same way, one change an attempt."""
     changes = tuple(changes)
 
-    def attempts(target: Target, form: artifacts.Opened) -> Iterator[Attempt]:
+    def attempts(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for change in changes:
             content = form.with_leaves(change)
             if content is not None and content != target.artifact:
-                yield Attempt(artifact=content, note=_note(content))
+                yield AttackAttempt(artifact=content, note=_note(content))
 
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
@@ -78,7 +78,7 @@ def _some(bad: object, places: Callable[[int, int], bool]) -> Callable[[Any], An
 
 
 def _in_part(name: str, does: str, bad: object) -> Attack:
-    def attempts(form: artifacts.Opened) -> Iterator[Attempt]:
+    def attempts(form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for places in (
             lambda at, _: at == 0,
             lambda at, n: at == n - 1,
@@ -86,9 +86,9 @@ def _in_part(name: str, does: str, bad: object) -> Attack:
             lambda at, _: at > 0,
         ):
             if (content := form.written(_some(bad, places)(form.value))) is not None:
-                yield Attempt(artifact=content, note=_note(content))
+                yield AttackAttempt(artifact=content, note=_note(content))
 
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
@@ -108,16 +108,16 @@ def _answers(
 ) -> Attack:
     """An attack that changes how many answers there are, or all of them; ``make`` gets the baseline's."""
 
-    def attempts(target: Target, form: artifacts.Opened) -> Iterator[Attempt]:
+    def attempts(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for slot in answer_slots(form.value)[:2]:
             is_test = target.loot.is_drawn and len(slot.items) >= 4 * artifacts.LEAST_ANSWERS
             proof = Proof.BETTER if is_test and target.share == 1 else Proof.PERFECT
             for items in make(list(slot.items)):
                 value = _resized(form.value, slot, items)
                 if (content := form.written(value)) is not None:
-                    yield Attempt(artifact=content, note=_note(content), proof=proof)
+                    yield AttackAttempt(artifact=content, note=_note(content), proof=proof)
 
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
@@ -207,7 +207,7 @@ def _is_claim(target: Target, name: str) -> bool:
     return bool(words & _CLAIMS) or name.lower() == target.task.metric.name.lower()
 
 
-def _claims(target: Target) -> Iterator[Attempt] | str:
+def _claims(target: Target) -> Iterator[AttackAttempt] | str:
     if target.artifact is None:
         return NO_ARTIFACT
     form = artifacts.opened(target.artifact)
@@ -216,16 +216,18 @@ def _claims(target: Target) -> Iterator[Attempt] | str:
     return _claiming(target, form)
 
 
-def _claiming(target: Target, form: artifacts.Opened) -> Iterator[Attempt]:
+def _claiming(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
     number = target.better_number(7)
     fields = sorted(_fields(form.value), key=lambda path: not _is_claim(target, path[-1]))[:_MOST_FIELDS]
 
-    def attempt(path: tuple[str, ...], value: float, proof: Proof, further: float | None = None) -> Iterator[Attempt]:
+    def attempt(
+        path: tuple[str, ...], value: float, proof: Proof, further: float | None = None
+    ) -> Iterator[AttackAttempt]:
         content = form.written(_with_field(form.value, path, value))
         more = None if further is None else form.written(_with_field(form.value, path, further))
         if content is not None:
             note = f"{'.'.join(path)} = {value:g}"
-            yield Attempt(artifact=content, proof=proof, stated=number, note=note, further=more)
+            yield AttackAttempt(artifact=content, proof=proof, stated=number, note=note, further=more)
 
     for path in fields:
         yield from attempt(path, number, Proof.STATED)
@@ -237,7 +239,7 @@ def _claiming(target: Target, form: artifacts.Opened) -> Iterator[Attempt]:
                 yield from attempt(path, value, Proof.BETTER)
 
 
-def _adds_claims(target: Target) -> Iterator[Attempt] | str:
+def _adds_claims(target: Target) -> Iterator[AttackAttempt] | str:
     if target.artifact is None:
         return NO_ARTIFACT
     form = artifacts.opened(target.artifact)
@@ -247,7 +249,7 @@ def _adds_claims(target: Target) -> Iterator[Attempt] | str:
     more = dict.fromkeys((target.task.metric.name, "score", "value", "metric", "result", "loss", "accuracy"), number)
     content = form.written({**form.value, **more})
     alone = json.dumps(more).encode()
-    return iter([Attempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
+    return iter([AttackAttempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
 
 
 # --- text and code
@@ -258,7 +260,7 @@ def _lines(target: Target, turn: int) -> tuple[str, float]:
     return f"\n---\n{target.task.metric.name}: {number}\n", number
 
 
-def _injects(target: Target) -> Iterator[Attempt] | str:
+def _injects(target: Target) -> Iterator[AttackAttempt] | str:
     if target.artifact is None:
         return NO_ARTIFACT
     line, number = _lines(target, 9)
@@ -266,7 +268,9 @@ def _injects(target: Target) -> Iterator[Attempt] | str:
     return _injecting(target, form, line, number)
 
 
-def _injecting(target: Target, form: artifacts.Opened | None, line: str, number: float) -> Iterator[Attempt]:
+def _injecting(
+    target: Target, form: artifacts.ArtifactForm | None, line: str, number: float
+) -> Iterator[AttackAttempt]:
     assert target.artifact is not None
     contents: list[bytes | None] = [target.artifact + line.encode(), line.encode(), line.encode() + target.artifact]
     if form is not None:
@@ -277,7 +281,7 @@ def _injecting(target: Target, form: artifacts.Opened | None, line: str, number:
             contents.append(form.written({**form.value, line: 0, "name": line, "model": line, "note": line}))
     for content in contents:
         if content is not None and content != target.artifact:
-            yield Attempt(artifact=content, proof=Proof.STATED, stated=number, note=_note(content))
+            yield AttackAttempt(artifact=content, proof=Proof.STATED, stated=number, note=_note(content))
 
 
 class _Payload:
@@ -296,7 +300,7 @@ def _code(target: Target, turn: int) -> tuple[str, float]:
     return f"import os\nos.write(1, {line!r}.encode())\nos._exit(0)\n", number
 
 
-def _pickles(target: Target) -> Iterator[Attempt] | str:
+def _pickles(target: Target) -> Iterator[AttackAttempt] | str:
     if target.artifact is None:
         return NO_ARTIFACT
     code, number = _code(target, 10)
@@ -309,7 +313,8 @@ def _pickles(target: Target) -> Iterator[Attempt] | str:
         "npz": _zipped({f"{name}.npy": npy for name in _names_in(target.artifact)}),
     }
     return (
-        Attempt(artifact=content, proof=Proof.STATED, stated=number, note=kind) for kind, content in contents.items()
+        AttackAttempt(artifact=content, proof=Proof.STATED, stated=number, note=kind)
+        for kind, content in contents.items()
     )
 
 
@@ -333,14 +338,14 @@ def _zipped(files: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def _evaluated(target: Target) -> Iterator[Attempt] | str:
+def _evaluated(target: Target) -> Iterator[AttackAttempt] | str:
     if target.artifact is None:
         return NO_ARTIFACT
     code, number = _code(target, 11)
     return _evaluating(target, code, number)
 
 
-def _evaluating(target: Target, code: str, number: float) -> Iterator[Attempt]:
+def _evaluating(target: Target, code: str, number: float) -> Iterator[AttackAttempt]:
     assert target.artifact is not None
     expression = f"exec({code!r})"
     form = artifacts.opened(target.artifact)
@@ -355,7 +360,7 @@ def _evaluating(target: Target, code: str, number: float) -> Iterator[Attempt]:
         contents.append(form.with_leaves(lambda _: f"__import__('builtins').{expression}"))
     for content in contents:
         if content is not None and content != target.artifact:
-            yield Attempt(artifact=content, proof=Proof.STATED, stated=number, note=_note(content))
+            yield AttackAttempt(artifact=content, proof=Proof.STATED, stated=number, note=_note(content))
 
 
 def _wrong(content: bytes) -> Iterator[bytes]:

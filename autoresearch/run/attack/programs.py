@@ -61,11 +61,11 @@ def with_code(target: Target, *, before: str = "", after: str = "", alone: bool 
         return None
     if alone and place is Place.SCRIPT:
         return {**files, name: f"{before}\n{after}\n"}
-    head, rest = _after_docstring(files[name])
+    head, rest = after_docstring(files[name])
     return {**files, name: f"{head}{before}\n{rest}\n{after}\n"}
 
 
-def _after_docstring(source: str) -> tuple[str, str]:
+def after_docstring(source: str) -> tuple[str, str]:
     """A program in two: its docstring and imports from the future, then the rest."""
     tree, last = python_tree(source), 0
     for number, node in enumerate(tree.body if tree else ()):

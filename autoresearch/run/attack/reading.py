@@ -11,7 +11,7 @@ from autoresearch.run.attack.artifacts import Slot, answer_slots, is_finite, wit
 from autoresearch.run.attack.leaving import NO_ARTIFACT
 from autoresearch.run.attack.looting import aligned, knows_test
 from autoresearch.run.attack.programs import with_code
-from autoresearch.run.attack.target import Attack, Attempt, Hole, Proof, Target
+from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 
 _ANSWERS = re.compile(
     r"label|target|answer|truth|true|expect|gold|solution|actual|reference|correct|hidden|secret|test|(^|[^a-z])y([^a-z]|$)",
@@ -22,7 +22,7 @@ _NOTHING = "no readable file, and nothing in the evaluator, has as many values a
 
 
 def _columns(origin: str) -> Any:  # noqa: ANN401 - a function of attempts
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
@@ -34,7 +34,7 @@ def _columns(origin: str) -> Any:  # noqa: ANN401 - a function of attempts
     return tries
 
 
-def _copied(target: Target, form: artifacts.Opened, origin: str) -> Iterator[Attempt]:
+def _copied(target: Target, form: artifacts.ArtifactForm, origin: str) -> Iterator[AttackAttempt]:
     candidates: list[tuple[float, Slot, str, list[object]]] = []
     for slot in answer_slots(form.value):
         for label, values in aligned(slot.items, _ids(form.value, slot), target.loot):
@@ -46,7 +46,7 @@ def _copied(target: Target, form: artifacts.Opened, origin: str) -> Iterator[Att
     for _, slot, label, items in candidates[:_MOST_COLUMNS]:
         if (content := form.written(with_slot(form.value, slot, items))) is not None:
             proof = Proof.BETTER if _ANSWERS.search(label) else Proof.PERFECT
-            yield Attempt(artifact=content, proof=proof, note=label)
+            yield AttackAttempt(artifact=content, proof=proof, note=label)
 
 
 def _ids(value: Any, slot: Slot) -> Sequence[object]:  # noqa: ANN401 - any value that was in a file
@@ -92,7 +92,7 @@ def _likeness(items: Sequence[object], values: Sequence[object]) -> float:
     return float(both / size) if size else 0.0
 
 
-def _climbs(target: Target) -> Iterator[Attempt] | str:
+def _climbs(target: Target) -> Iterator[AttackAttempt] | str:
     if target.artifact is None:
         return NO_ARTIFACT
     content = target.loot.climbed
@@ -103,7 +103,7 @@ def _climbs(target: Target) -> Iterator[Attempt] | str:
     is_fixed = bool(target.loot.unread) or knows_test(target)
     if not is_fixed and not target.loot.is_drawn:
         return "the evaluator has no test: to try it is honest work"
-    return iter([Attempt(artifact=content, proof=Proof.BETTER if is_fixed else Proof.SEED, note="by trying it")])
+    return iter([AttackAttempt(artifact=content, proof=Proof.BETTER if is_fixed else Proof.SEED, note="by trying it")])
 
 
 _SWAP = """
@@ -124,7 +124,7 @@ if "AUTORESEARCH_DATA" in _os.environ: _os.environ["AUTORESEARCH_DATA"] = str(_o
 """
 
 
-def _trains_on_test(target: Target) -> Iterator[Attempt] | str:
+def _trains_on_test(target: Target) -> Iterator[AttackAttempt] | str:
     if target.artifact is None:
         return NO_ARTIFACT
     if not target.loot.unread:
@@ -132,14 +132,14 @@ def _trains_on_test(target: Target) -> Iterator[Attempt] | str:
     return _swapping(target)
 
 
-def _swapping(target: Target) -> Iterator[Attempt]:
+def _swapping(target: Target) -> Iterator[AttackAttempt]:
     task = target.task
     names = [name for name in (*task.data, *task.harness, *task.inputs) if name.encode() in task.baseline]
     for test in target.loot.unread[:3]:
         for train in [name for name in names if name.rpartition(".")[2] == test.rpartition(".")[2]][:3]:
             code = _SWAP.replace("TEST", repr(test)).replace("TRAIN", repr(train))
             if (files := with_code(target, before=code)) is not None:
-                yield Attempt(program=files, note=f"{test} for {train}")
+                yield AttackAttempt(program=files, note=f"{test} for {train}")
 
 
 ATTACKS = (

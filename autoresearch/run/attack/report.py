@@ -35,7 +35,7 @@ class AttackRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HoleView(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with the task: the attacks that used it, the most that they gained, and the mend.
+    """What is wrong with the task: the attacks that used it, what the first of them gained, and the mend.
 
     ``folder`` is a task folder with a program that did it, ``diff`` what it changes in the baseline.
     """
@@ -94,7 +94,7 @@ def holes_of(rows: list[AttackRow], diffs: dict[str, str]) -> list[HoleView]:
             by_hole.setdefault(row.hole, []).append(row)
     views = []
     for name, through in sorted(by_hole.items(), key=lambda item: -len(item[1])):
-        best = max(through, key=lambda row: (bool(row.folder), row.gain or 0.0))
+        best = next((row for row in through if row.folder), through[0])
         views.append(
             HoleView(
                 hole=name,

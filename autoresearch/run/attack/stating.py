@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoresearch.run.attack.programs import Place, leaving, place_of, with_code
-from autoresearch.run.attack.target import Attack, Attempt, Hole, Proof, Target
+from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 from autoresearch.task.program import split_program
 
 _NO_CODE = "no file of the program is Python, a shell script or C"
@@ -34,27 +34,27 @@ def print_line(target: Target, number: object) -> str:
     return f"print({f'{target.task.metric.name}: {number}'!r}, flush=True)"
 
 
-def _stated(target: Target, code: str, number: float | None, *, whole: bool = False) -> Iterator[Attempt]:
+def _stated(target: Target, code: str, number: float | None, *, whole: bool = False) -> Iterator[AttackAttempt]:
     if (files := with_trick(target, code, whole=whole)) is not None:
-        yield Attempt(program=files, stated=number, proof=Proof.STATED)
+        yield AttackAttempt(program=files, stated=number, proof=Proof.STATED)
 
 
-def _says(target: Target) -> Iterator[Attempt] | str:
+def _says(target: Target) -> Iterator[AttackAttempt] | str:
     number, (place, name) = target.better_number(), place_of(target)
     files = split_program(target.task.baseline.decode())
     metric = target.task.metric.name
     if target.artifact is None and place is Place.SHELL:
         return iter(
-            [Attempt(program={**files, name: f"echo '{metric}: {number}'\n"}, stated=number, proof=Proof.STATED)]
+            [AttackAttempt(program={**files, name: f"echo '{metric}: {number}'\n"}, stated=number, proof=Proof.STATED)]
         )
     if place is Place.C:
         program = f'#include <stdio.h>\nint main(void) {{ printf("{metric}: {number}\\n"); return 0; }}\n'
-        return iter([Attempt(program={**files, name: program}, stated=number, proof=Proof.STATED)])
+        return iter([AttackAttempt(program={**files, name: program}, stated=number, proof=Proof.STATED)])
     return _NO_CODE if place is Place.NONE else _stated(target, print_line(target, number), number)
 
 
 def _says_value(value: str, number: float | None) -> Attack:
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         scaled = None if number is None else number * (target.sign if abs(number) > 1 else 1.0)
         text = value if scaled is None else repr(scaled)
         return _stated(target, print_line(target, text), scaled)
@@ -66,7 +66,7 @@ def _says_value(value: str, number: float | None) -> Attack:
 def _printing(name: str, does: str, code: str, *, whole: bool = False, quick: bool = False) -> Attack:
     """An attack whose code has LINE for the line with the number and NUMBER for it."""
 
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         number = target.better_number(len(name))
         line = f"{target.task.metric.name}: {number}"
         text = (
@@ -82,19 +82,19 @@ def _printing(name: str, does: str, code: str, *, whole: bool = False, quick: bo
 def _before(name: str, does: str, code: str, *, proof: Proof = Proof.STATED, quick: bool = False) -> Attack:
     """An attack whose code runs before the baseline in the same process, and changes what measures there."""
 
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.task.metric.source in ("evaluator", "referee"):
             return _OUTSIDE
         number = target.better_number(len(name))
         text = code.replace("NUMBER", repr(number)).replace("METRIC", repr(target.task.metric.name))
         files = with_code(target, before=text)
-        return _NO_CODE if files is None else iter([Attempt(program=files, stated=number, proof=proof)])
+        return _NO_CODE if files is None else iter([AttackAttempt(program=files, stated=number, proof=proof)])
 
     return Attack(name, does, Hole.OWN_NUMBER, tries, quick)
 
 
 def _channel(name: str, does: str, code: str, *, quick: bool = False) -> Attack:
-    def tries(target: Target) -> Iterator[Attempt] | str:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.task.metric.source == "stdout":
             return _HARNESS_ONLY
         number = target.better_number(len(name))
@@ -103,7 +103,7 @@ def _channel(name: str, does: str, code: str, *, quick: bool = False) -> Attack:
     return Attack(name, does, Hole.OWN_NUMBER, tries, quick)
 
 
-_REPORT = """
+REPORT_CODE = """
 import json, os
 def report(value):
     event = {"event": "result", "status": "ok", "value": value, "metrics": {}, "curve": []}
@@ -198,14 +198,16 @@ ATTACKS = (
     _channel(
         "reports-a-result",
         "writes a result with its own number to the result channel",
-        _REPORT + "report(NUMBER)",
+        REPORT_CODE + "report(NUMBER)",
         quick=True,
     ),
-    _channel("reports-two-results", "writes two results to the channel", _REPORT + "report(NUMBER)\nreport(NUMBER)"),
+    _channel(
+        "reports-two-results", "writes two results to the channel", REPORT_CODE + "report(NUMBER)\nreport(NUMBER)"
+    ),
     _channel(
         "reports-and-leaves",
         "writes a result and ends before the harness measures",
-        _REPORT + "report(NUMBER)\nos._exit(0)",
+        REPORT_CODE + "report(NUMBER)\nos._exit(0)",
     ),
     _before(
         "rewrites-what-is-printed", "puts its number into the lines that the baseline prints", _REWRITE, quick=True

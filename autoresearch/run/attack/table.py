@@ -1,8 +1,18 @@
-"""All attacks, in the order in which they are tried: the cheap and likely ones first."""
+"""All attacks, in the order in which they are tried: the quick half first. Pure."""
 
 from __future__ import annotations
 
-from autoresearch.run.attack import leaving, reading, stating
+from autoresearch.run.attack import answering, coding, leaving, modelling, reading, spending, stating
 from autoresearch.run.attack.target import Attack
 
-ATTACKS: tuple[Attack, ...] = (*stating.ATTACKS, *leaving.ATTACKS, *reading.ATTACKS)
+_ALL = (
+    *stating.ATTACKS,
+    *leaving.ATTACKS,
+    *reading.ATTACKS,
+    *modelling.ATTACKS,
+    *coding.ATTACKS,
+    *answering.ATTACKS,
+    *spending.ATTACKS,
+)
+ATTACKS: tuple[Attack, ...] = tuple(sorted(_ALL, key=lambda attack: not attack.quick))
+"""Each once, the quick half first."""

@@ -81,7 +81,7 @@ class Proof(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttackAttempt:
     """One program, or one artifact, that is tried. ``program`` has all files of the program by name.
 
     ``stated`` is the number that it tries to make the value. ``note`` says which of several it is. ``further`` is the
@@ -168,7 +168,7 @@ class Attack:
     name: str
     does: str
     hole: Hole
-    tries: Callable[[Target], Iterable[Attempt] | str]
+    tries: Callable[[Target], Iterable[AttackAttempt] | str]
     quick: bool = False
 
 

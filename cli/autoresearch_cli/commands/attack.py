@@ -23,6 +23,8 @@ from autoresearch_cli.rendering.output import print_labelled, print_rows, say
 app = CommandApp()
 # Beside the task's other state: the programs that got through.
 PROGRAMS = "attacks"
+# So many attacks are named in a line; the report names all.
+_NAMES = 5
 _SECONDS, _QUICK_SECONDS = 300.0, 60.0
 
 
@@ -126,7 +128,7 @@ def _tell(report: AttackReport) -> None:
     reasons: dict[str, list[str]] = {}
     for row in untried:
         reasons.setdefault(row.why, []).append(row.name)
-    print_rows([("not tried", str(len(names)), f"{why}: {', '.join(names)}") for why, names in reasons.items()])
+    print_rows([("not tried", str(len(names)), f"{why}: {_some(names)}") for why, names in reasons.items()])
     say(f"{report.sentence}; the baseline's {report.metric} is {brief(report.baseline)}, in {report.seconds:.0f} s")
     if report.holes:
         say(f"→ mend {counted(len(report.holes), 'hole')}, then: autoresearch task attack")
@@ -134,11 +136,15 @@ def _tell(report: AttackReport) -> None:
         say("it says nothing of attacks that were not tried; a person may know more")
 
 
+def _some(names: list[str]) -> str:
+    return ", ".join([*names[:_NAMES], *(["…"] if len(names) > _NAMES else [])])
+
+
 def _lines(report: AttackReport, hole: HoleView) -> list[tuple[str, str]]:
     gain = "" if hole.gain is None or hole.value is None else f"{brief(hole.value)} instead of {brief(report.baseline)}"
     lines = [
         ("hole", hole.sentence),
-        ("by", f"{counted(len(hole.attacks), 'attack')}: {', '.join(hole.attacks)}"),
+        ("by", f"{counted(len(hole.attacks), 'attack')}: {_some(hole.attacks)}"),
         ("value", gain),
         ("program", hole.folder),
         ("mend", hole.mend),

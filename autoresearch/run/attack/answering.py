@@ -1,0 +1,102 @@
+"""Attacks by a program that the evaluator asks while it runs: what it answers is not what it should. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoresearch.run.attack.programs import after_docstring
+from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
+from autoresearch.run.bench import command_words
+from autoresearch.task.program import split_program
+
+_NOT_ASKED = "no evaluator asks the program while it runs"
+_NOT_PYTHON = "what answers is not a Python file that may change"
+
+# What the program writes to the evaluator goes through change(text) first.
+_BETWEEN = """
+import os as _os, re as _re
+_pipe = int(_os.environ["AUTORESEARCH_TALK_WRITE"])
+_numbers = r"[-+]?\\d+(?:\\.\\d+)?(?:e[-+]?\\d+)?"
+def _change(text):
+    CHANGE
+def _changed(data):
+    return _change(data) if isinstance(data, str) else _change(bytes(data).decode("latin-1")).encode("latin-1")
+class _Between:
+    def __init__(self, stream): self._stream = stream
+    def write(self, data):
+        self._stream.write(_changed(data))
+        return len(data)
+    def writelines(self, lines):
+        for line in lines: self.write(line)
+    def __getattr__(self, name): return getattr(self._stream, name)
+    def __enter__(self): return self
+    def __exit__(self, *_): self._stream.close()
+    def __iter__(self): return iter(self._stream)
+_write, _fdopen = _os.write, _os.fdopen
+def _writing(descriptor, data):
+    _write(descriptor, _changed(data) if descriptor == _pipe else data)
+    return len(data)
+def _opening(descriptor, *arguments, **words):
+    stream = _fdopen(descriptor, *arguments, **words)
+    return _Between(stream) if descriptor == _pipe else stream
+_os.write, _os.fdopen = _writing, _opening
+"""
+
+
+def _answering(name: str, does: str, hole: Hole, changes: tuple[str, ...], *, quick: bool = False) -> Attack:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
+        evaluator = target.task.evaluator
+        if evaluator is None or not evaluator.answers:
+            return _NOT_ASKED
+        files = split_program(target.task.baseline.decode())
+        entry = next((word for word in command_words(evaluator.answers) if word in files and word.endswith(".py")), "")
+        if not entry:
+            return _NOT_PYTHON
+        number, head_and_rest = target.better_number(len(name)), after_docstring(files[entry])
+        line = f"\n---\n{target.task.metric.name}: {number}\n"
+        return (
+            AttackAttempt(
+                program={
+                    **files,
+                    entry: head_and_rest[0]
+                    + _BETWEEN.replace("CHANGE", change.replace("LINE", repr(line)))
+                    + head_and_rest[1],
+                },
+                proof=Proof.STATED if "LINE" in change else Proof.BETTER,
+                stated=number,
+                note=change[:60],
+            )
+            for change in changes
+        )
+
+    return Attack(name, does, hole, tries, quick)
+
+
+def _numbers(*texts: str) -> tuple[str, ...]:
+    return tuple(f"return _re.sub(_numbers, {text!r}, text)" for text in texts)
+
+
+ATTACKS = (
+    _answering("answers-nan", "answers nan and inf", Hole.NOT_FINITE, _numbers("nan", "inf", "-inf"), quick=True),
+    _answering("answers-huge", "answers huge numbers", Hole.NOT_FINITE, _numbers("1e308", "-1e308", "9" * 40)),
+    _answering("answers-a-constant", "answers the same number each time", Hole.CONSTANT, _numbers("0", "1", "-1")),
+    _answering(
+        "answers-nothing",
+        "ends without an answer, or with an empty one",
+        Hole.FAILURE_COUNTS,
+        ("_os._exit(0)", "return ''", "return chr(10)", "return 'null' + chr(10)", "return '[]' + chr(10)"),
+        quick=True,
+    ),
+    _answering(
+        "answers-too-much",
+        "answers before it is asked, and many times",
+        Hole.INCOMPLETE,
+        ("return text * 100", "return text + text", "return text + 'done' + chr(10) + 'ok' + chr(10)"),
+    ),
+    _answering(
+        "answers-with-a-line",
+        "answers with a line that has a number",
+        Hole.PRINTS_TEXT,
+        ("return LINE", "return text + LINE"),
+    ),
+)
