@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from autoresearch.task.model import USUAL, Evaluator, Recipe
+from autoresearch.task.model import Evaluator, Recipe
 from autoresearch.text import MAXIMIZE
 
 
@@ -230,8 +230,12 @@ def evaluator_files(
 
 def _python_file(recipe: Recipe) -> str:
     """The file of a program at whose end its work is done; empty where that is no Python file."""
-    words = ["train.py"] if recipe.command == USUAL.command else shlex.split(recipe.command)
-    return next((name for name in recipe.edit if name.endswith(".py") and name in words), "")
+    words = shlex.split(recipe.command)
+    for name in recipe.edit:
+        module = name.removesuffix(".py").replace("/", ".")
+        if name.endswith(".py") and (name in words or any(f".{module}".endswith(f".{word}") for word in words[2:])):
+            return name
+    return ""
 
 
 def _filled(template: str, words: dict[str, str]) -> str:

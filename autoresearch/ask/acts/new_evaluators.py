@@ -45,12 +45,14 @@ def with_evaluator(
     files = evaluator_files(artifact, look.recipe, metric, direction, floor)
     before = read_file(look.place, files.block_file) if files.block_file else b""
     made: list[str] = []
+    is_changed = False
     try:
         for name, text in {**files.program, **files.fixed}.items():
             create_file(look.place, name, text)
             made.append(name)
         if files.block_file:
             replace_file(look.place, files.block_file, before.rstrip() + b"\n\n" + files.block.encode())
+            is_changed = True
         fixed = look.needed.fixed | {name: text.encode() for name, text in files.fixed.items()}
         recipe = msgspec.structs.replace(look.recipe, edit=(*look.recipe.edit, *files.program))
         yield EvaluatedProgram(recipe, replace(look.needed, fixed=fixed), files.evaluator, files.floor)
@@ -58,7 +60,7 @@ def with_evaluator(
         for name in made:
             with suppress(OSError):
                 remove_beneath(look.place, name)
-        if files.block_file:
+        if is_changed:
             replace_file(look.place, files.block_file, before)
         raise
 

@@ -159,7 +159,7 @@ def _describe(place: Path, options: trial_runs.TaskOptions, context: trial_runs.
     if options.artifact is None:
         say(
             f"the program measures itself: an edit of it can print any {metric}, so a jump is not believed. To have it "
-            f"measured outside: autoresearch task new DIR --referee; {_OUTSIDE}"
+            f"measured outside: --referee predictions; {_OUTSIDE}"
         )
     most = Ceiling.of(context.work).memory_mib
     noise = None if options.artifact else _noise(say, metric, seen.values(metric), _fixed_seed(program, fixed))
