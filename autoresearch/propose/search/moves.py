@@ -111,9 +111,11 @@ class SearchSettings:
     """Share of proposals that go where the good lie close, while other trials run: nobody has heard of these yet.
 
     In a small space it is so while scores come in steps. In a large one the same share of the first ``dense_from``
-    comes from the whole space: a round of steps from a poor program teaches little.
+    comes from the whole space: a round of steps from a poor program teaches little. From ``dense_until`` on it is as
+    in a small one: more programs were not measured (benchmarks unseen), and densities take longer with each.
     """
     dense_from: int = 10
+    dense_until: int = 100
     dense_good: float = 0.1
     """The good are then this share of all that was tried, ``most_good`` of them at most."""
     belief: Prior = field(default_factory=Prior)
@@ -234,7 +236,8 @@ def next_move(
         return _random(parameters, draws, usable)
     steps = len({sample.score for sample in working}) < (1.0 - settings.equal) * len(working)
     dense = None
-    if claimed and (steps or len(parameters) > settings.small) and draws.chance(settings.dense_share):
+    is_wide = len(parameters) > settings.small and len(tried) < settings.dense_until
+    if claimed and (is_wide or (steps and small)) and draws.chance(settings.dense_share):
         others = [sample for sample in working if sample.tier is None or sample.tier != first] + list(failed)
         dense = _densest(parameters, standing, others, draws, allowed, settings)
     genome = dense or _climb(parameters, drawn, promise, draws, allowed, settings)
