@@ -115,3 +115,19 @@ def test_every_proposal_is_of_the_space(count: int, seed: int) -> None:
     for genome in moves([sample(example, 0.5) for example in tried], 3):
         assert all(genome[gene.name] == gene.at(gene.place(genome[gene.name])) for gene in GENES if gene.ordered)
         assert genome["KIND"] in ("up", "down", "left", "right")
+
+
+def test_a_round_in_a_large_space_has_programs_from_anywhere() -> None:
+    """With nine settings half of a round at the start; none of them where nothing else runs."""
+    space = space_of("".join(f"RATE_{i} = 0.5  # float [0.0, 1.0]\n" for i in range(9)))
+    first = Sample(space.default(), past("first", b"first", space.default(), 1.0), 1.0)
+
+    def kinds(claimed: list[Genome]) -> list[str]:
+        history, fresh = SearchHistory([first], [], claimed), lambda _: True
+        made = [next_move(space, history, Draws(bytes([i])), fresh, SearchSettings()) for i in range(40)]
+        return [move.kind for move in made if move is not None]
+
+    claims: list[Genome] = [{**space.default(), "RATE_0": 0.01 * i} for i in range(9)]
+    assert 10 <= kinds(claims[:1]).count("random") <= 30
+    assert kinds([]) == ["local"] * 40
+    assert "random" not in kinds(claims)

@@ -1,8 +1,8 @@
 """Which genome to try next, given what was tried on this base: the one with the largest expected improvement.
 
 It is chosen among some made anywhere, around a good one, between two, or a few steps from one. Where many scores are
-equal and other trials run, the model sees one plain and knows no way to spread them: then some go where the good ones
-lie close.
+equal or there are many settings, the model knows no way to spread trials that run together: then some go where the good
+ones lie close, and the first of them anywhere.
 """
 
 from __future__ import annotations
@@ -108,7 +108,14 @@ class SearchSettings:
     equal: float = 0.1
     """From this share of scores that another has too, as accuracies have on few examples, they come in steps."""
     dense_share: float = 0.5
-    """Share of proposals that go where the good lie close, while scores come in steps and other trials run."""
+    """Share of proposals that go where the good lie close, while other trials run: nobody has heard of these yet.
+
+    In a small space it is so while scores come in steps. In a large one the same share of the first ``dense_from``
+    comes from the whole space: a round of steps from a poor program teaches little. From ``dense_until`` on it is as
+    in a small one: more programs were not measured (benchmarks unseen), and densities take longer with each.
+    """
+    dense_from: int = 10
+    dense_until: int = 100
     dense_good: float = 0.1
     """The good are then this share of all that was tried, ``most_good`` of them at most."""
     belief: Prior = field(default_factory=Prior)
@@ -192,8 +199,10 @@ def next_move(
 
     tried = [*(sample.genome for sample in (*working, *failed)), *claimed]
     words = [parameter for parameter in parameters if not parameter.ordered and not parameter.name.startswith("+")]
-    if parents and len(parameters) <= settings.small and _wants_cover(words, tried, settings):
-        return _covering(parameters, words, parents[0].genome, tried, draws, usable)
+    early = claimed and len(tried) < settings.dense_from and draws.chance(settings.dense_share)
+    if early if len(parameters) > settings.small else _wants_cover(words, tried, settings):
+        leading = parents[0].genome if parents else space.default()
+        return _covering(parameters, words, leading, tried, draws, usable)
     if len(working) < settings.start or not parents:
         return _near(space, parents, draws, usable, min(most, len(parameters)), settings)
     if has_evidence and draws.chance(settings.random_share):
@@ -227,7 +236,8 @@ def next_move(
         return _random(parameters, draws, usable)
     steps = len({sample.score for sample in working}) < (1.0 - settings.equal) * len(working)
     dense = None
-    if claimed and steps and small and draws.chance(settings.dense_share):
+    is_wide = len(parameters) > settings.small and len(tried) < settings.dense_until
+    if claimed and (is_wide or (steps and small)) and draws.chance(settings.dense_share):
         others = [sample for sample in working if sample.tier is None or sample.tier != first] + list(failed)
         dense = _densest(parameters, standing, others, draws, allowed, settings)
     genome = dense or _climb(parameters, drawn, promise, draws, allowed, settings)
