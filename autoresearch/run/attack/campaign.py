@@ -188,10 +188,13 @@ class _Campaign:
         if attempt.proof is Proof.SEED and outcome.value is not None and target.gain(outcome.value) > 0:
             others = self._gains_by_other_seeds(target, attempt)
         judgement = judge(target, attempt, outcome, further=further, others=others)
-        if judgement.through and attempt.proof not in (Proof.UNCOUNTED, Proof.SEED) and attempt.artifact is None:
-            repetition = self._measured(attempt)  # what was luck is no hole
-            if not judge(target, attempt, repetition).through:
-                return judge(target, attempt, repetition), repetition
+        if judgement.through and attempt.proof in (Proof.BETTER, Proof.PERFECT):  # what was luck is no hole
+            repetition = self._measured(attempt)
+            if attempt.artifact is not None and target.artifact is not None:
+                before = self.measure_artifact(target.artifact).value  # the machine may be faster than it was
+                if before is not None and target.gain(before) > 0:
+                    target = replace(target, value=before)
+            return judge(target, attempt, repetition), repetition
         return judgement, outcome
 
     def _measured(self, attempt: AttackAttempt) -> JobOutcome:

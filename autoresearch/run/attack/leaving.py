@@ -158,7 +158,8 @@ def _constants(items: list[Any]) -> Iterator[list[Any]]:
     numbers = [each for each in items if artifacts.is_finite(each)]
     if numbers:
         mean = sum(numbers) / len(numbers)
-        common += [0, 1, mean, sorted(numbers)[len(numbers) // 2], min(numbers), max(numbers)]
+        common += [0, 1, 0.5, mean, sorted(numbers)[len(numbers) // 2], min(numbers), max(numbers)]
+        common.append((min(numbers) + max(numbers)) / 2)
     for value in dict.fromkeys(common):
         yield [list(value) if isinstance(value, tuple) else value] * len(items)
 

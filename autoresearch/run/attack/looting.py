@@ -21,6 +21,8 @@ from autoresearch.task.model import evaluation_seed, seed_for
 from autoresearch.task.program import join_files, source_digest, split_program
 
 _MOST_BYTES = 32 * MIB
+# Rows of questions are in another table where so many of them are.
+_SHARED_ROWS = 0.3
 # How the evaluator's files say that there is a test: it is drawn, or it is read.
 _DRAWS = re.compile(rb"\brandom\b|\brng\b|AUTORESEARCH_SEED|\bseed\b|default_rng")
 
@@ -104,6 +106,7 @@ def _program(target: Target, seconds: float) -> str | None:
         "out": task.evaluator.artifact,
         "artifact": task.evaluator.artifact,
         "command": list(command_words(task.evaluator.command)),
+        "answers": list(command_words(task.evaluator.answers)),
         "secrets": {_digest(task, name): name for name in task.hidden if _digest(task, name)},
         "evaluation_seed": evaluation_seed(plan_seed),
         "metric": task.metric.name,
@@ -141,6 +144,7 @@ def aligned(items: Sequence[object], ids: Sequence[object], loot: Loot) -> Itera
     ``ids`` are the names of the questions, where they have some: then a longer column is put into their order.
     """
     count, names = len(items), [str(each) for each in ids]
+    yield from _by_rows(items, loot)
     for label, values in loot.columns.items():
         beside = label.rpartition(": ")[0] or label
         yield from _by_name(label, beside, values, names, loot)
@@ -162,3 +166,25 @@ def _by_name(
             by_key = {str(key): value for key, value in zip(keys, values, strict=True)}
             if all(name in by_key for name in names):
                 yield f"{label} by {other}", [by_key[name] for name in names]
+
+
+def _by_rows(items: Sequence[object], loot: Loot) -> Iterable[tuple[str, list[object]]]:
+    """Columns of a table in the order of the questions of another, where its rows are among them."""
+    tables: dict[str, dict[str, Sequence[object]]] = {}
+    for label, values in loot.columns.items():
+        table, _, column = label.rpartition(": ")
+        tables.setdefault(table, {})[column] = values
+    for name, questions in tables.items():
+        if not name or any(len(values) != len(items) for values in questions.values()):
+            continue
+        rows = list(zip(*questions.values(), strict=True))
+        for other, columns in tables.items():
+            more = [column for column in columns if column not in questions]
+            if other == name or not more or not all(column in columns for column in questions):
+                continue
+            keys = list(zip(*(columns[column] for column in questions), strict=False))
+            for column in more:
+                answers = dict(zip(keys, columns[column], strict=False))
+                if sum(row in answers for row in rows) >= _SHARED_ROWS * len(rows):
+                    both = zip(rows, items, strict=True)
+                    yield f"{other}: {column} by the rows of {name}", [answers.get(row, item) for row, item in both]
