@@ -26,6 +26,10 @@ _SHARED_ROWS = 0.3
 # How the evaluator's files say that there is a test: it is drawn, or it is read.
 _DRAWS = re.compile(rb"\brandom\b|\brng\b|AUTORESEARCH_SEED|\bseed\b|default_rng")
 
+# What only a test is called: an evaluator may read settings too.
+_TEST = re.compile(r"label|target|answer|truth|expect|gold|solution|hidden|secret|test|val|eval|hold", re.IGNORECASE)
+_SEEDED = re.compile(rb"(?:Random|RandomState|seed|default_rng)\(\s*\d+")
+
 
 class _Report(msgspec.Struct):
     columns: dict[str, list[Any]]
@@ -58,7 +62,7 @@ def loot_of(target: Target, train: Callable[[str], JobOutcome], *, seconds: floa
     unread = [
         name
         for name in dict.fromkeys(report.reads)
-        if name in report.names and not name.endswith(".py") and name.encode() not in mentioned
+        if name in report.names and not name.endswith(".py") and name.encode() not in mentioned and _TEST.search(name)
     ]
     climbed = None if report.climbed is None else report.climbed.encode()
     return Loot(columns=report.columns, secrets=report.secrets, unread=unread, is_drawn=drawn, climbed=climbed)
@@ -84,6 +88,9 @@ def knows_test(target: Target) -> bool:
     text, task = evaluator_text(target), target.task
     words = command_words(task.evaluator.command) if task.evaluator else ()
     is_withheld = any(name in task.hidden for name in words)
+    honest = b"\n".join([task.baseline, *_imported(target)])
+    if any(seeded in honest for seeded in _SEEDED.findall(text)):
+        return False  # the baseline draws the same: it is the question, and no test
     return bool(_DRAWS.search(text)) and b"AUTORESEARCH_SEED" not in text and not is_withheld
 
 
