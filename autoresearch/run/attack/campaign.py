@@ -26,7 +26,7 @@ from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import Experiment, Plan, again, plan_as_it_stands
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import JobOutcome
-from autoresearch.task.folders import copy_task, write_program
+from autoresearch.task.folders import copy_task, pin_baseline, write_program
 from autoresearch.task.model import Task, evaluation_seed
 from autoresearch.task.program import join_files, split_program
 from autoresearch.version import __version__
@@ -235,6 +235,8 @@ class _Campaign:
             )
         )[:_DIFF_CHARACTERS]
         copy_task(self.task, place)
+        if not self.task.is_pinned:  # else that program would be another task's baseline
+            pin_baseline(place)
         write_program(place, program)
         (place / "attack.diff").write_text(self.diffs[name])
         return str(place)
