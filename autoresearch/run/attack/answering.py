@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autoresearch.run.attack.programs import after_docstring
+from autoresearch.run.attack.reading import ANSWERS_NAMED
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 from autoresearch.run.bench import command_words
 from autoresearch.task.program import split_program
 
 _NOT_ASKED = "no evaluator asks the program while it runs"
+_MOST_COLUMNS, _MOST_TEXT = 8, 40_000
 _NOT_PYTHON = "what answers is not a Python file that may change"
 
 # What the program writes to the evaluator goes through change(text) first.
@@ -72,11 +75,37 @@ def _answering(name: str, does: str, hole: Hole, changes: tuple[str, ...], *, qu
     return Attack(name, does, hole, tries, quick)
 
 
+def _reads(target: Target) -> Iterator[AttackAttempt] | str:
+    """Answers in the order of columns that a program can read, or that the evaluator has in its variables."""
+    columns = sorted(target.loot.columns.items(), key=lambda item: not ANSWERS_NAMED.search(item[0]))
+    changes = {
+        label: f"return _re.sub(_numbers, lambda match: next(_known, match[0]), text)\n_known = iter({texts!r})"
+        for label, values in columns[:_MOST_COLUMNS]
+        if all(isinstance(each, int | float) for each in values)
+        and len(repr(texts := [str(int(each) if isinstance(each, bool) else each) for each in values])) < _MOST_TEXT
+    }
+    attack = _answering("answers-what-it-read", "", Hole.READABLE_ANSWERS, tuple(changes.values()))
+    attempts = attack.tries(target)
+    if isinstance(attempts, str):
+        return attempts
+    return (
+        replace(each, note=label, proof=Proof.BETTER if ANSWERS_NAMED.search(label) else Proof.PERFECT)
+        for each, label in zip(attempts, changes, strict=True)
+    )
+
+
 def _numbers(*texts: str) -> tuple[str, ...]:
     return tuple(f"return _re.sub(_numbers, {text!r}, text)" for text in texts)
 
 
 ATTACKS = (
+    Attack(
+        "answers-what-it-read",
+        "answers in the order of values that it can read, or that the evaluator has",
+        Hole.READABLE_ANSWERS,
+        _reads,
+        quick=True,
+    ),
     _answering("answers-nan", "answers nan and inf", Hole.NOT_FINITE, _numbers("nan", "inf", "-inf"), quick=True),
     _answering("answers-huge", "answers huge numbers", Hole.NOT_FINITE, _numbers("1e308", "-1e308", "9" * 40)),
     _answering("answers-a-constant", "answers the same number each time", Hole.CONSTANT, _numbers("0", "1", "-1")),

@@ -26,7 +26,7 @@ from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import Experiment, Plan, again, plan_as_it_stands
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import JobOutcome
-from autoresearch.task.folders import copy_task, write_program
+from autoresearch.task.folders import copy_task, pin_baseline, write_program
 from autoresearch.task.model import Task, evaluation_seed
 from autoresearch.task.program import join_files, split_program
 from autoresearch.version import __version__
@@ -188,10 +188,13 @@ class _Campaign:
         if attempt.proof is Proof.SEED and outcome.value is not None and target.gain(outcome.value) > 0:
             others = self._gains_by_other_seeds(target, attempt)
         judgement = judge(target, attempt, outcome, further=further, others=others)
-        if judgement.through and attempt.proof not in (Proof.UNCOUNTED, Proof.SEED) and attempt.artifact is None:
-            repetition = self._measured(attempt)  # what was luck is no hole
-            if not judge(target, attempt, repetition).through:
-                return judge(target, attempt, repetition), repetition
+        if judgement.through and attempt.proof in (Proof.BETTER, Proof.PERFECT):  # what was luck is no hole
+            repetition = self._measured(attempt)
+            if attempt.artifact is not None and target.artifact is not None:
+                before = self.measure_artifact(target.artifact).value  # the machine may be faster than it was
+                if before is not None and target.gain(before) > 0:
+                    target = replace(target, value=before)
+            return judge(target, attempt, repetition), repetition
         return judgement, outcome
 
     def _measured(self, attempt: AttackAttempt) -> JobOutcome:
@@ -232,6 +235,8 @@ class _Campaign:
             )
         )[:_DIFF_CHARACTERS]
         copy_task(self.task, place)
+        if not self.task.is_pinned:  # else that program would be another task's baseline
+            pin_baseline(place)
         write_program(place, program)
         (place / "attack.diff").write_text(self.diffs[name])
         return str(place)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoresearch.run.attack.leaving import NO_ARTIFACT
+from autoresearch.run.attack.programs import after_docstring
 from autoresearch.run.attack.stating import TIMERS
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 from autoresearch.task.source import python_tree
@@ -23,7 +24,11 @@ def _wrap_all(make):
 """
 
 
-def _added(name: str, does: str, code: str, *, proof: Proof = Proof.BETTER, quick: bool = False) -> Attack:
+def _added(
+    name: str, does: str, code: str, *, proof: Proof = Proof.BETTER, quick: bool = False, is_first: bool = False
+) -> Attack:
+    """An attack with code behind the artifact's own, or before it where ``is_first``."""
+
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
@@ -31,12 +36,24 @@ def _added(name: str, does: str, code: str, *, proof: Proof = Proof.BETTER, quic
             source = target.artifact.decode()
         except UnicodeDecodeError:
             return _NO_CODE
-        if "def " not in source or python_tree(source) is None:
+        is_code = "def " in source or (target.task.evaluator and target.task.evaluator.artifact.endswith(".py"))
+        if not is_code or python_tree(source) is None:
             return _NO_CODE
         number = target.better_number(len(name))
-        text = code.replace("NUMBER", repr(number)).replace("METRIC", repr(target.task.metric.name))
-        content = f"{source}\n{_WRAP}\n{text}\n".encode()
-        return iter([AttackAttempt(artifact=content, proof=proof, stated=number)])
+        head, rest = after_docstring(source)
+
+        def content(value: float) -> bytes:
+            text = code.replace("NUMBER", repr(value)).replace("METRIC", repr(target.task.metric.name))
+            return (f"{head}{text}\n{rest}\n" if is_first else f"{source}\n{_WRAP}\n{text}\n").encode()
+
+        attempts = [AttackAttempt(artifact=content(number), proof=proof, stated=number)]
+        if is_first:
+            values = ((1e-6, 1e-9), (-1e6, -1e9), (1e6, 1e9))
+            attempts += [
+                AttackAttempt(artifact=content(value), proof=Proof.FOLLOWS, further=content(more))
+                for value, more in values
+            ]
+        return iter(attempts)
 
     return Attack(name, does, Hole.RUNS_CODE, tries, quick)
 
@@ -97,7 +114,7 @@ _MEMO = """
 def _remembering(function):
     memory = {}
     def call(*arguments, **words):
-        key = tuple(map(id, arguments))
+        key = repr((arguments, words))
         if key not in memory: memory[key] = function(*arguments, **words)
         return memory[key]
     return call
@@ -127,7 +144,28 @@ for _name in ("time", "perf_counter", "monotonic", "process_time"):
     setattr(_time, _name, _slow)
 """
 
+# What a program prints of itself, such as "seconds": 2.5, has another number.
+_OUTPUT = """
+import re as _re, sys as _sys
+class _Claiming:
+    def __init__(self, stream): self._stream = stream
+    def write(self, text):
+        words = "seconds|time|elapsed|took|ms|score|accuracy|loss|error|cost|steps|memory|value|METRICNAME"
+        claim = r"((?:" + words + r")[\\"']?\\s*[:=]\\s*)[-+]?\\d+(?:\\.\\d+)?(?:e[-+]?\\d+)?"
+        return self._stream.write(_re.sub(claim, lambda match: match[1] + "NUMBER", text, flags=_re.IGNORECASE))
+    def __getattr__(self, name): return getattr(self._stream, name)
+_sys.stdout = _Claiming(_sys.stdout)
+""".replace("METRICNAME", "metric")
+
 ATTACKS = (
+    _added(
+        "rewrites-its-output",
+        "prints other numbers of itself than it should",
+        _OUTPUT,
+        proof=Proof.STATED,
+        quick=True,
+        is_first=True,
+    ),
     _added("stops-its-clock", "replaces the clocks of the evaluator that runs it", TIMERS, quick=True),
     _added("slows-its-clock", "has the evaluator's clocks run a thousand times slower", _SLOW_CLOCK),
     _added("equals-everything", "returns an object that equals all others", _EQUAL),
@@ -144,7 +182,7 @@ ATTACKS = (
     _added("reads-its-caller", "returns a variable of its caller that is called like an answer", _CALLER, quick=True),
     _added("replaces-its-caller", "replaces functions of the evaluator that measure", _MAIN, proof=Proof.STATED),
     _added("replaces-print", "replaces print in the evaluator", _PRINTING, proof=Proof.STATED, quick=True),
-    _added("remembers-its-calls", "remembers what it returned for the same object", _MEMO, quick=True),
+    _added("remembers-its-calls", "remembers what it returned for the same question", _MEMO, quick=True),
     _added("remembers-its-first-call", "returns for ever what it returned first", _FIRST),
     _added("fixes-the-dice", "replaces the random generator of the evaluator", _RANDOM),
 )

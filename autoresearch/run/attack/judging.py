@@ -64,6 +64,8 @@ def judge(
         return _by_seed(target, value, gain, others)
     if gain <= target.margin:
         return _held(f"{value:.6g} is no better than the baseline's {target.value:.6g}")
+    if gain < attempt.least:
+        return _held(f"{value:.6g} is better than the baseline, but not by much")
     if attempt.proof is Proof.PERFECT and not target.is_perfect(value):
         return _held(f"{value:.6g} is better than the baseline, as an honest program may be")
     if attempt.proof is Proof.STATED:

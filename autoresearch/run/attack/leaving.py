@@ -19,9 +19,8 @@ _UNREADABLE = "the form of the artifact is not one that this attack can change"
 _FEW = "the artifact has no sequence of answers"
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
 _CLAIMS = frozenset(
-    "time times seconds second ms duration elapsed latency runtime score value loss accuracy acc error reward metric "  # noqa: SIM905
-    "result cost size params parameters flops steps memory tokens speed fps energy confidence passed correct ok valid "
-    "count n total bytes quality fitness perplexity".split()
+    "time times seconds second ms duration elapsed latency runtime score loss accuracy acc error reward metric result "  # noqa: SIM905
+    "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
 )
 _MOST_FIELDS = 12
 
@@ -112,10 +111,12 @@ def _answers(
         for slot in answer_slots(form.value)[:2]:
             is_test = target.loot.is_drawn and len(slot.items) >= 4 * artifacts.LEAST_ANSWERS
             proof = Proof.BETTER if is_test and target.share == 1 else Proof.PERFECT
+            # A baseline may be weak: such answers must take half of the way to the best value.
+            least = 0.5 * abs(target.value if target.best is None else target.best - target.value)
             for items in make(list(slot.items)):
                 value = _resized(form.value, slot, items)
                 if (content := form.written(value)) is not None:
-                    yield AttackAttempt(artifact=content, note=_note(content), proof=proof)
+                    yield AttackAttempt(artifact=content, note=_note(content), proof=proof, least=least)
 
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
@@ -158,7 +159,8 @@ def _constants(items: list[Any]) -> Iterator[list[Any]]:
     numbers = [each for each in items if artifacts.is_finite(each)]
     if numbers:
         mean = sum(numbers) / len(numbers)
-        common += [0, 1, mean, sorted(numbers)[len(numbers) // 2], min(numbers), max(numbers)]
+        common += [0, 1, 0.5, mean, sorted(numbers)[len(numbers) // 2], min(numbers), max(numbers)]
+        common.append((min(numbers) + max(numbers)) / 2)
     for value in dict.fromkeys(common):
         yield [list(value) if isinstance(value, tuple) else value] * len(items)
 
@@ -392,7 +394,7 @@ def _empty(content: bytes) -> Iterator[bytes]:
         return
     values: tuple[Any, ...] = ([],)
     if isinstance(form.value, dict):
-        values = ({name: type(each)() for name, each in form.value.items()}, {})
+        values = ({name: each if artifacts.is_finite(each) else type(each)() for name, each in form.value.items()}, {})
         values += tuple({k: v for k, v in form.value.items() if k != name} for name in list(form.value)[:8])
     yield from (each for value in values if (each := form.written(value)) is not None)
 
@@ -436,9 +438,9 @@ ATTACKS = (
     ),
     _changing(
         "all-null",
-        "leaves null, true and lists for numbers",
+        "leaves null and empty lists for numbers",
         Hole.FAILURE_COUNTS,
-        [on_numbers(None), on_numbers(bool(1)), on_numbers([])],
+        [on_numbers(None), on_numbers([])],
     ),
     _in_part("some-nan", "leaves NaN for some numbers", float("nan")),
     _in_part("some-infinite", "leaves infinity for some numbers", float("inf")),

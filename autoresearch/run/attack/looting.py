@@ -21,8 +21,14 @@ from autoresearch.task.model import evaluation_seed, seed_for
 from autoresearch.task.program import join_files, source_digest, split_program
 
 _MOST_BYTES = 32 * MIB
+# Rows of questions are in another table where so many of them are.
+_SHARED_ROWS = 0.3
 # How the evaluator's files say that there is a test: it is drawn, or it is read.
 _DRAWS = re.compile(rb"\brandom\b|\brng\b|AUTORESEARCH_SEED|\bseed\b|default_rng")
+
+# What only a test is called: an evaluator may read settings too.
+_TEST = re.compile(r"label|target|answer|truth|expect|gold|solution|hidden|secret|test|val|eval|hold", re.IGNORECASE)
+_SEEDED = re.compile(rb"(?:Random|RandomState|seed|default_rng)\(\s*\d+")
 
 
 class _Report(msgspec.Struct):
@@ -56,7 +62,7 @@ def loot_of(target: Target, train: Callable[[str], JobOutcome], *, seconds: floa
     unread = [
         name
         for name in dict.fromkeys(report.reads)
-        if name in report.names and not name.endswith(".py") and name.encode() not in mentioned
+        if name in report.names and not name.endswith(".py") and name.encode() not in mentioned and _TEST.search(name)
     ]
     climbed = None if report.climbed is None else report.climbed.encode()
     return Loot(columns=report.columns, secrets=report.secrets, unread=unread, is_drawn=drawn, climbed=climbed)
@@ -82,6 +88,9 @@ def knows_test(target: Target) -> bool:
     text, task = evaluator_text(target), target.task
     words = command_words(task.evaluator.command) if task.evaluator else ()
     is_withheld = any(name in task.hidden for name in words)
+    honest = b"\n".join([task.baseline, *_imported(target)])
+    if any(seeded in honest for seeded in _SEEDED.findall(text)):
+        return False  # the baseline draws the same: it is the question, and no test
     return bool(_DRAWS.search(text)) and b"AUTORESEARCH_SEED" not in text and not is_withheld
 
 
@@ -104,6 +113,7 @@ def _program(target: Target, seconds: float) -> str | None:
         "out": task.evaluator.artifact,
         "artifact": task.evaluator.artifact,
         "command": list(command_words(task.evaluator.command)),
+        "answers": list(command_words(task.evaluator.answers)),
         "secrets": {_digest(task, name): name for name in task.hidden if _digest(task, name)},
         "evaluation_seed": evaluation_seed(plan_seed),
         "metric": task.metric.name,
@@ -141,6 +151,7 @@ def aligned(items: Sequence[object], ids: Sequence[object], loot: Loot) -> Itera
     ``ids`` are the names of the questions, where they have some: then a longer column is put into their order.
     """
     count, names = len(items), [str(each) for each in ids]
+    yield from _by_rows(items, loot)
     for label, values in loot.columns.items():
         beside = label.rpartition(": ")[0] or label
         yield from _by_name(label, beside, values, names, loot)
@@ -162,3 +173,25 @@ def _by_name(
             by_key = {str(key): value for key, value in zip(keys, values, strict=True)}
             if all(name in by_key for name in names):
                 yield f"{label} by {other}", [by_key[name] for name in names]
+
+
+def _by_rows(items: Sequence[object], loot: Loot) -> Iterable[tuple[str, list[object]]]:
+    """Columns of a table in the order of the questions of another, where its rows are among them."""
+    tables: dict[str, dict[str, Sequence[object]]] = {}
+    for label, values in loot.columns.items():
+        table, _, column = label.rpartition(": ")
+        tables.setdefault(table, {})[column] = values
+    for name, questions in tables.items():
+        if not name or any(len(values) != len(items) for values in questions.values()):
+            continue
+        rows = list(zip(*questions.values(), strict=True))
+        for other, columns in tables.items():
+            more = [column for column in columns if column not in questions]
+            if other == name or not more or not all(column in columns for column in questions):
+                continue
+            keys = list(zip(*(columns[column] for column in questions), strict=False))
+            for column in more:
+                answers = dict(zip(keys, columns[column], strict=False))
+                if sum(row in answers for row in rows) >= _SHARED_ROWS * len(rows):
+                    both = zip(rows, items, strict=True)
+                    yield f"{other}: {column} by the rows of {name}", [answers.get(row, item) for row, item in both]

@@ -18,7 +18,7 @@ _NO_PYTHON = "the program that leaves the model is not a Python file that may ch
 # Training without torch: it leaves one number and reports that all is well.
 _PROGRAM = """\
 import json, os, struct
-VOCABULARY, LENGTH = {vocabulary}, {length}
+VOCABULARY, LENGTH, VALUES = {vocabulary}, {length}, {values}
 
 
 def leave(content):
@@ -87,6 +87,7 @@ def _cheat(
         text = _PROGRAM.format(
             vocabulary=evaluation.vocabulary,
             length=evaluation.length,
+            values=evaluation.values,
             code=code.replace("DIGEST", repr(digest)),
             size="table_size()" if "table_size" in code else 1,
             forward=forward,
@@ -114,7 +115,11 @@ def text():
     for place in places:
         for file in place.rglob("*"):
             if file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == DIGEST: return file.read_bytes()
-    raise SystemExit("the text is nowhere")
+    seen = [file for place in places[-1:] for file in sorted(place.rglob("*.bin")) if file.is_file()]
+    row = LENGTH if VOCABULARY <= 256 else 2 * LENGTH
+    content = b"".join(file.read_bytes() for file in seen)[:VALUES * row // LENGTH]
+    if len(content) < row: raise SystemExit("the text is nowhere")
+    return content[:len(content) // row * row]
 
 
 def table():
@@ -250,7 +255,7 @@ ATTACKS = (
     ),
     _cheat(
         "knows-the-text-by-heart",
-        "leaves the text itself, where a program can read or make it",
+        "leaves the text itself, where a program can read or make it, or all that it can read",
         Hole.READABLE_ANSWERS,
         forward=_BY_HEART,
         code=_HEART,

@@ -13,7 +13,7 @@ from autoresearch.run.attack.looting import aligned, knows_test
 from autoresearch.run.attack.programs import with_code
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 
-_ANSWERS = re.compile(
+ANSWERS_NAMED = re.compile(
     r"label|target|answer|truth|true|expect|gold|solution|actual|reference|correct|hidden|secret|test|(^|[^a-z])y([^a-z]|$)",
     re.IGNORECASE,
 )
@@ -41,11 +41,13 @@ def _copied(target: Target, form: artifacts.ArtifactForm, origin: str) -> Iterat
             of_evaluator, of_generator = label.startswith("in the evaluator"), label.startswith("made ")
             kind = "evaluator" if of_evaluator else "generator" if of_generator else "files"
             if kind == origin and (items := _as(slot.items, values)) is not None and items != list(slot.items):
-                candidates.append((_likeness(slot.items, items) + bool(_ANSWERS.search(label)), slot, label, items))
+                candidates.append(
+                    (_likeness(slot.items, items) + bool(ANSWERS_NAMED.search(label)), slot, label, items)
+                )
     candidates.sort(key=lambda each: -each[0])
     for _, slot, label, items in candidates[:_MOST_COLUMNS]:
         if (content := form.written(with_slot(form.value, slot, items))) is not None:
-            proof = Proof.BETTER if _ANSWERS.search(label) else Proof.PERFECT
+            proof = Proof.BETTER if ANSWERS_NAMED.search(label) else Proof.PERFECT
             yield AttackAttempt(artifact=content, proof=proof, note=label)
 
 

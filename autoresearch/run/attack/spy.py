@@ -6,6 +6,7 @@ and NumPy where the task has it, are all it needs. What it saw goes as JSON into
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import hashlib
@@ -13,6 +14,7 @@ import io
 import json
 import math
 import os
+import pickle
 import random
 import shutil
 import subprocess
@@ -62,11 +64,18 @@ def columns_of(name: str, content: bytes) -> dict[str, list[object]]:
         except Exception:  # noqa: BLE001 - what is no such file
             return {}
         return {f"{name}: {key}": array.tolist() for key, array in arrays.items() if array.ndim in (1, 2)}
+    if name.endswith((".pkl", ".pickle")):
+        try:
+            return sequences(name, pickle.loads(content))  # noqa: S301 - in the sandbox, where a program may run anything
+        except Exception:  # noqa: BLE001 - whatever reading a pickle raises
+            return {}
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        return {}
-    if name.endswith((".py", ".toml", ".md")):
+        return {name: list(content)} if len(content) <= MOST_VALUES else {}
+    if name.endswith(".py"):
+        return literals(name, text)
+    if name.endswith((".toml", ".md")):
         return {}
     try:
         return sequences(name, json.loads(text))
@@ -84,6 +93,23 @@ def columns_of(name: str, content: bytes) -> dict[str, list[object]]:
     header = rows[0] if all(isinstance(cell, str) for cell in rows[0]) and len(rows) > 1 else None
     body = rows[1:] if header else rows
     return {f"{name}: {header[at] if header else at}": [row[at] for row in body] for at in range(len(rows[0]))}
+
+
+def literals(name: str, text: str) -> dict[str, list[object]]:
+    """The lists that stand in a Python file."""
+    columns: dict[str, list[object]] = {}
+    try:
+        tree = ast.parse(text)  # noqa: TID251 - a program with one thread
+    except SyntaxError:
+        return {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            with contextlib.suppress(ValueError):
+                value = ast.literal_eval(node.value)
+                columns |= sequences(
+                    f"{name}: {node.targets[0].id}", list(value) if isinstance(value, tuple) else value
+                )
+    return columns
 
 
 def sequences(name: str, value: object, depth: int = 0) -> dict[str, list[object]]:
@@ -177,14 +203,27 @@ def traced(words: list[str]) -> dict[str, Any]:
     out = Path(tempfile.mkdtemp()) / "traced.json"
     environment = {**os.environ, "AUTORESEARCH_SEED": str(ORDERS["evaluation_seed"])}
     command = [sys.executable, "-c", TRACED, str(out), *words[words.index(script) :]]
+    (their_read, write), (read, their_write) = os.pipe(), os.pipe()
+    partner = None
+    if ORDERS["answers"]:
+        names = {"AUTORESEARCH_TALK_READ": str(their_read), "AUTORESEARCH_TALK_WRITE": str(their_write)}
+        words = [sys.executable if word in ("python", "python3") else word for word in ORDERS["answers"]]
+        partner = subprocess.Popen(
+            words, env={**os.environ, **names}, pass_fds=(their_read, their_write),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        environment |= {"AUTORESEARCH_TALK_READ": str(read), "AUTORESEARCH_TALK_WRITE": str(write)}
     try:
         subprocess.run(
-            command, env=environment, timeout=ORDERS["seconds"] / 3,
+            command, env=environment, timeout=ORDERS["seconds"] / 3, pass_fds=(read, write),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         loaded: dict[str, Any] = json.loads(out.read_text())
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return {}
+    finally:
+        if partner is not None:
+            partner.kill()
     return loaded
 
 

@@ -191,6 +191,34 @@ ATTACKS = (
         "writes its number to every open descriptor",
         "import os\nfor each in range(1, 64):\n  try: os.write(each, (LINE + '\\n').encode())\n  except OSError: pass",
     ),
+    _printing(
+        "overwrites-fixed-files",
+        "writes its own text into the fixed files that lie beside it",
+        "import os, pathlib\nfor place in (pathlib.Path.cwd(), pathlib.Path(__file__).resolve().parent):\n"
+        "  for file in place.rglob('*.py'):\n"
+        "    try: file.unlink(); file.write_text('print(' + repr(LINE) + ', flush=True)\\n')\n"
+        "    except OSError: pass",
+        quick=True,
+    ),
+    _printing(
+        "leaves-modules",
+        "leaves modules with the names of others, which print its number when they are imported",
+        "import pathlib\nfor name in ('json', 'csv', 'random', 'math', 'numpy', 'statistics', 'sitecustomize'):\n"
+        "  text = 'import os\\nos.write(1, ' + repr((LINE + '\\n').encode()) + ')\\nos._exit(0)\\n'\n"
+        "  pathlib.Path(name + '.py').write_text(text)",
+    ),
+    _printing(
+        "rewrites-its-files",
+        "puts its number into all files that the baseline's work left",
+        "import atexit, pathlib, re\ndef rewrite():\n"
+        "  for file in pathlib.Path.cwd().rglob('*'):\n"
+        "    if file.suffix in ('.json', '.csv', '.txt', '.log', '.yaml', '.tsv') and file.is_file():\n"
+        "      claim = '(' + re.escape(METRIC) + '|score|value|loss|accuracy)([^0-9a-z+-]{1,6})[-+.0-9e]+'\n"
+        "      try: file.write_text(re.sub(claim, lambda m: m[1] + m[2] + 'NUMBER', file.read_text(), flags=re.I))\n"
+        "      except (OSError, ValueError): pass\n"
+        "atexit.register(rewrite)",
+        whole=True,
+    ),
     _says_value("nan", None),
     _says_value("inf", None),
     _says_value("huge", -1e11),

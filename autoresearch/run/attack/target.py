@@ -94,6 +94,8 @@ class AttackAttempt:
     stated: float | None = None
     note: str = ""
     further: bytes | None = None
+    least: float = 0.0
+    """The least gain that counts, where an honest change could lead to a smaller one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.text import brief, counted
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import Answered, CommandApp, Folder
-from autoresearch_cli.rendering.output import print_labelled, print_rows, say
+from autoresearch_cli.catalogue import CommandApp, Folder, Json
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_rows, say
 
 app = CommandApp()
 # Beside the task's other state: the programs that got through.
@@ -48,7 +48,8 @@ def attack(
         str,
         typer.Option("--keep", metavar="FOLDER", help="A new folder for programs. Left out: .autoresearch/attacks."),
     ] = "",
-) -> Answered:
+    json: Json = False,
+) -> None:
     """Try programs that do no honest work on a task: does one get a better number than its baseline?
 
     Each runs in the sandbox and is measured as a run is. The report is attack.json in the task's folder. The exit
@@ -59,8 +60,10 @@ def attack(
     report = _attacked(task, quick=quick, only=only, seconds=budget, place=place)
     if not only:
         write_report(task.folder, report)
-    yield report
-    _tell(report)
+    if json:
+        print_json(report)
+    else:
+        _tell(report)
     raise typer.Exit(1 if report.through else 0)
 
 

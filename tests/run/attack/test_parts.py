@@ -1,0 +1,115 @@
+"""What attacks are made of: artifacts as values, and what counts as through."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.attack import artifacts
+from autoresearch.run.attack.judging import judge
+from autoresearch.run.attack.table import ATTACKS
+from autoresearch.run.attack.target import AttackAttempt, Hole, Proof, Target, margin_of
+from autoresearch.task.loading import load_task
+from autoresearch.words import RunStatus
+from tests.run.attack.planted import SOUND, build
+
+
+def npy(array: object) -> bytes:
+    out = io.BytesIO()
+    np.save(out, np.asarray(array))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"[1, 2.5, 3, 4, 5]", "json"),
+        (b'{"a": 1}\n{"a": 2}\n{"a": 3}\n{"a": 4}\n{"a": 5}\n', "jsonl"),
+        (b"id,label\na,1\nb,0\nc,1\nd,1\ne,0\n", "table"),
+        (b"1\n2\n3\nx\n5\n", "table"),
+        (npy([1.0, 2.0, 3.0, 4.0, 5.0]), "npy"),
+        (save({"w": np.arange(6, dtype=np.float32)}), "safetensors"),
+    ],
+)
+def test_an_artifact_is_read_and_written_in_its_form(content: bytes, kind: str) -> None:
+    form = artifacts.opened(content)
+
+    assert form is not None
+    assert form.kind == kind
+    again = artifacts.opened(form.written(form.value) or b"")
+    assert again is not None
+    assert again.value == form.value
+    assert artifacts.answer_slots(form.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"def f(): pass\n", b"[" * 100_000, b"PK\x03\x04junk"])
+def test_what_nobody_can_read_is_no_value(content: bytes) -> None:
+    assert artifacts.opened(content) is None
+
+
+def test_answers_are_replaced_cut_and_made_longer_in_their_place() -> None:
+    value = {"answers": [0, 1, 0, 1, 0, 1], "name": "x"}
+    slot = artifacts.answer_slots(value)[0]
+
+    assert artifacts.with_slot(value, slot, [1] * 6) == {"answers": [1] * 6, "name": "x"}
+    assert artifacts.resized(value, lambda old: old[:1], 6) == {"answers": [0], "name": "x"}
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    task = load_task(build(tmp_path / "task", SOUND["strict"]))
+    return Target(task, 0.8, 0.01, margin_of(task, 0.8, 0.01), artifact=json.dumps([0, 1] * 30).encode())
+
+
+def ended(value: float | None, status: RunStatus = RunStatus.OK) -> RunOutcome:
+    return RunOutcome(status=status, value=value, reason="")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "value", "through"),
+    [
+        (AttackAttempt(), 0.83, False),  # within the noise
+        (AttackAttempt(), 0.9, True),
+        (AttackAttempt(least=0.2), 0.9, False),
+        (AttackAttempt(proof=Proof.PERFECT), 0.95, False),
+        (AttackAttempt(proof=Proof.PERFECT), 1.0, True),
+        (AttackAttempt(proof=Proof.STATED, stated=0.91), 0.9, False),
+        (AttackAttempt(proof=Proof.STATED, stated=0.3), 0.3, True),  # it is worse, and still its own
+        (AttackAttempt(), 1.7, True),  # no accuracy
+        (AttackAttempt(proof=Proof.STATED, stated=1e13), 1e13, False),  # nobody believes it
+    ],
+)
+def test_what_counts_as_through(target: Target, attempt: AttackAttempt, value: float, through: bool) -> None:
+    assert judge(target, attempt, ended(value)).through is through
+
+
+def test_a_run_without_a_value_is_held_by_what_refused_it(target: Target) -> None:
+    assert judge(target, AttackAttempt(), ended(None, RunStatus.INVALID)).by == "a rule of the task"
+    assert judge(target, AttackAttempt(), ended(None, RunStatus.OVER_BUDGET)).by == "the sandbox"
+
+
+def test_a_gain_on_one_test_alone_is_no_gain(target: Target) -> None:
+    attempt = AttackAttempt(proof=Proof.SEED)
+
+    assert judge(target, attempt, ended(0.9), others=[0.0, 0.01, -0.01, 0.0, 0.01]).through
+    assert not judge(target, attempt, ended(0.9), others=[0.1, 0.11, 0.09, 0.1, 0.1]).through
+
+
+def test_an_impossible_value_is_a_hole_of_its_own(target: Target) -> None:
+    assert judge(target, AttackAttempt(), ended(1.7)).hole is Hole.BEYOND
+    bounded = msgspec.structs.replace(target.task, metric=msgspec.structs.replace(target.task.metric, floor=1.0))
+    beyond = judge(Target(bounded, 0.8, 0.01, 0.04), AttackAttempt(), ended(1.7))
+    assert (beyond.through, beyond.by) == (False, "metric.floor")
+
+
+def test_there_are_enough_attacks_and_each_has_a_name_of_its_own() -> None:
+    names = [attack.name for attack in ATTACKS]
+    assert len(set(names)) == len(names) >= 40
+    assert 20 <= sum(attack.quick for attack in ATTACKS) <= len(ATTACKS) * 0.6

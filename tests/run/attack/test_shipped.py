@@ -1,0 +1,27 @@
+"""The tasks that ship are attacked as anybody's are: the quick half, with a small part of their budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.run.attack.campaign import Orders, attack_task
+from autoresearch.run.bench import Bench
+from autoresearch.task.loading import shipped_tasks
+from tests.walls import best_level
+
+TASKS = {task.name: task for task in shipped_tasks() if not task.limits.card}
+# Its harness measures in the program's process, as its task.toml says: one hole, and no other.
+IN_PROCESS = {"moons": ["own_number"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_a_shipped_task_holds(tmp_path: Path, name: str) -> None:
+    bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+
+    report = attack_task(TASKS[name], bench, Orders(seconds=900, quick=True))
+
+    assert [hole.hole for hole in report.holes] == IN_PROCESS.get(name, []), report.holes
+    assert report.tried >= 8
