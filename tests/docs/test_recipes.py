@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from autoresearch.run.sandbox.obstacle import Readings, obstacle
 from tests.docs.test_tutorial import ROOT, played, section, steps
 
 PAGES = ROOT / "docs/how-to"
@@ -17,11 +18,31 @@ PAGES = ROOT / "docs/how-to"
 def test_a_robot_a_learner_and_an_actor_run_as_the_page_says(tmp_path: Path) -> None:
     text = (PAGES / "a-robot-learner-with-actors-elsewhere.md").read_text()
     with ExitStack() as stack:  # other tests may use the page's ports
-        for port in sorted(set(re.findall(r"port(?:_number)?=(\d+)", text))):
-            free = stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
-            text = text.replace(port, str(free))
+        free = {
+            port: str(stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1])
+            for port in set(re.findall(r"port(?:_number)?=(\d+)", text))
+        }
+    text = re.sub("|".join(free), lambda port: free[port[0]], text)
     program = list(steps(text))
     assert len(program) == 9
+
+    assert played(program, tmp_path) == program
+
+
+@pytest.mark.parametrize(("page", "heading"), [("install", "What each system needs"), ("troubleshoot", "No sandbox")])
+def test_pages_and_the_doctor_say_the_same_of_apparmor(page: str, heading: str) -> None:
+    below = section((PAGES / f"{page}.md").read_text(), heading)
+    lines = re.findall(r"^\$ (sudo apt install apparmor\S*|sudo cp .*|sudo apparmor_parser .*)$", below, re.MULTILINE)
+    message = "bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted"
+    remedy = obstacle(Readings(program="/usr/bin/bwrap", message=message, apparmor="1")).remedy
+    assert remedy.startswith(" && ".join(lines))
+    assert len(lines) == 3
+
+
+@pytest.mark.slow  # the doctor attacks the sandbox
+def test_what_is_typed_after_the_installation_works(tmp_path: Path) -> None:
+    program = list(steps(section((PAGES / "install.md").read_text(), "What each system needs")))
+    assert len(program) == 4
 
     assert played(program, tmp_path) == program
 
