@@ -85,6 +85,7 @@ docs: $(VENV)/installed-docs
 dist: $(VENV)/installed-lint
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist . >$(VENV)/build.log 2>&1 || { tail -n 15 $(VENV)/build.log; exit 1; }
+	@cp autoresearch/network.txt dist/
 	@$(BIN)/python .ci/plugins.py dist/agents
 	@test -z "$(WHEELHOUSE)" || $(BIN)/python .ci/wheelhouse.py dist/wheels $(EXTRAS)
 	@ls -d dist/*

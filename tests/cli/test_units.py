@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import plistlib
 import shutil
 import signal
 import socket
@@ -14,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from autoresearch_cli.acts.units import Unit, install, is_installed, launch_agent, systemd_unit, uninstall
+from autoresearch_cli.acts.units import Unit, install, is_installed, systemd_unit, uninstall
 
 from autoresearch.errors import NotFound, Refused, UsageError
 from tests.cli.conftest import Process
@@ -61,14 +60,6 @@ def test_systemd_has_nothing_to_say_about_the_unit(tmp_path: Path, *, system: bo
     assert (done.returncode, ours) == (0, [])
 
 
-def test_a_launch_agent_is_a_property_list(tmp_path: Path) -> None:
-    unit = launch_agent(environment(tmp_path, AUTORESEARCH_HOME=ODD), tmp_path, 501)
-    content = plistlib.loads(unit.text.encode())
-    assert unit.path == tmp_path / "Library/LaunchAgents/org.autoresearch.node.plist"
-    assert content["ProgramArguments"] == [sys.executable, "-P", "-m", "autoresearch_daemon"]
-    assert content["EnvironmentVariables"]["AUTORESEARCH_HOME"] == ODD
-
-
 def test_a_unit_of_another_home_stays_and_what_goes_wrong_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,8 +67,9 @@ def test_a_unit_of_another_home_stays_and_what_goes_wrong_is_a_sentence(
         return systemd_unit(environment(tmp_path, AUTORESEARCH_HOME=home), user="ann", system=False)
 
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Refused, match="no systemctl on this machine"):
+    with pytest.raises(Refused, match="no systemctl on this machine") as refused:  # as on a Mac
         install(unit("/srv/one"))
+    assert "autoresearch up" in refused.value.hint
     with pytest.raises(NotFound, match="not installed"):
         uninstall(unit("/srv/one"))
     message = tmp_path / "systemctl"

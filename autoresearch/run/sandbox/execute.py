@@ -89,7 +89,7 @@ def permit(level: Level, *, foreign: bool) -> None:
 def _check(job: Job) -> None:
     limits = job.limits
     if sys.platform != "linux":
-        raise UsageError("programs can be run on Linux only", hint="on Windows use WSL2")
+        raise UsageError("programs can be run on Linux only", hint=find_obstacle().remedy)
     for name in (*job.copied, *job.linked, *(() if job.command else (job.entry,))):
         if name not in job.files:
             raise UsageError(f"the file {name} is not among the job's files")

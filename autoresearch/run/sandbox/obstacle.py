@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ _SHIPPED = Path("/usr/share/apparmor/extra-profiles/bwrap-userns-restrict")
 _SYSTEM = "/usr/bin/bwrap"
 _IN_CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _SECONDS = 10.0
+_INSTALLERS = ("apt", "dnf", "zypper")
 _REFUSALS = ("permission denied", "operation not permitted", "no permissions")
 _AGAIN = "then: autoresearch down && autoresearch up"
 
@@ -34,9 +37,12 @@ class Readings:
     """What was read of a machine. ``message`` is bubblewrap's own; empty where it starts.
 
     ``program`` is its path, empty where it isn't installed. Settings are texts as the kernel has them, empty where it
-    has none. ``has_profile``: AppArmor's profile for bubblewrap lies where it is loaded from.
+    has none. ``has_profile``: AppArmor's profile for bubblewrap lies where it is loaded from. ``system`` is as in
+    ``sys.platform``, ``installer`` the system's command that installs packages.
     """
 
+    system: str = "linux"
+    installer: str = _INSTALLERS[0]
     program: str = ""
     message: str = ""
     is_root: bool = False
@@ -49,10 +55,18 @@ class Readings:
 
 def obstacle(machine: Readings) -> Obstacle:
     """The one reason that fits what was read, and its remedy. No remedy opens more than bubblewrap or one container."""
+    if machine.system != "linux":
+        return Obstacle(
+            "programs run in a sandbox of Linux only",
+            "this machine reads and proposes, and has runs carried out on a Linux machine: "
+            "autoresearch work --executor ssh --host HOST; on Windows use WSL2",
+        )
     is_restricted = machine.apparmor == "1" and not machine.is_root and not machine.is_container
     if not machine.program:
         after = f", and then, since AppArmor here keeps it from starting: {_profile(machine)}" if is_restricted else ""
-        return Obstacle("bubblewrap is not installed", f"sudo apt install bubblewrap{after or f', {_AGAIN}'}")
+        return Obstacle(
+            "bubblewrap is not installed", f"sudo {machine.installer} install bubblewrap{after or f', {_AGAIN}'}"
+        )
     if not machine.message:
         return Obstacle(
             "bubblewrap starts, but an attack on the sandbox got through",
@@ -105,6 +119,8 @@ def read_machine() -> Readings:
     """Tries bubblewrap and reads the settings that decide."""
     program = executable() or ""
     return Readings(
+        system=sys.platform,
+        installer=next((name for name in _INSTALLERS if shutil.which(name)), _INSTALLERS[0]),
         program=str(Path(program).resolve()) if program else "",
         message=_message(program) if program else "",
         is_root=os.geteuid() == 0,

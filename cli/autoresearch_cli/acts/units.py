@@ -1,13 +1,11 @@
-"""The node as a service that starts with the machine: a unit of systemd, or an agent of launchd on macOS.
+"""The node as a service that starts with the machine: a unit of systemd.
 
-What the files say is pure; the managers' own commands (systemctl, loginctl, launchctl) are run here.
+What the file says is pure; systemd's own commands (systemctl, loginctl) are run here.
 """
 
 from __future__ import annotations
 
 import getpass
-import os
-import plistlib
 import re
 import shutil
 import subprocess
@@ -21,7 +19,6 @@ from autoresearch.text import one_line
 
 NAME = "autoresearch"
 UNIT = f"{NAME}.service"
-LABEL = "org.autoresearch.node"
 # The machine's own folder of units; a user's is below the configuration.
 SYSTEM_UNITS = Path("/etc/systemd/system")
 # A manager that takes longer than this to answer hangs.
@@ -89,12 +86,8 @@ def unit_here(environment: Mapping[str, str], *, system: bool = False) -> Unit:
     """The unit for this machine and this home.
 
     Raises:
-        UsageError: a path has a character that no unit can name, or ``system`` on macOS.
+        UsageError: a path has a character that no unit can name.
     """
-    if sys.platform == "darwin":
-        if system:
-            raise UsageError("there is no system service on macOS here", hint="leave --system out")
-        return launch_agent(environment, Path.home(), os.getuid())
     user = environment.get("SUDO_USER", "") or getpass.getuser()
     return systemd_unit(environment, user=user, system=system)
 
@@ -126,30 +119,6 @@ def systemd_unit(environment: Mapping[str, str], *, user: str, system: bool) -> 
         drops=((*ctl, "disable", "--now", UNIT),),
         looks=f"{' '.join(ctl)} status {NAME}",
         hint="" if system else f"loginctl enable-linger {user} lets it run while you are not logged in",
-    )
-
-
-def launch_agent(environment: Mapping[str, str], home: Path, uid: int) -> Unit:
-    """The agent of launchd, which runs while its user is logged in (``launchd.plist(5)``)."""
-    path = home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
-    content = {
-        "Label": LABEL,
-        "ProgramArguments": list(node_command()),
-        "EnvironmentVariables": {name: environment[name] for name in _PASSED if environment.get(name)},
-        "RunAtLoad": True,
-        "KeepAlive": {"SuccessfulExit": False},
-        "ThrottleInterval": 10,
-        "ExitTimeOut": 60,
-        "ProcessType": "Background",
-        "Umask": 0o077,
-    }
-    return Unit(
-        path=path,
-        text=plistlib.dumps(content).decode(),
-        adds=(("launchctl", "bootstrap", f"gui/{uid}", str(path)),),
-        starts=("launchctl", "kickstart", "-k", f"gui/{uid}/{LABEL}"),
-        drops=(("launchctl", "bootout", f"gui/{uid}/{LABEL}"),),
-        looks=f"launchctl print gui/{uid}/{LABEL}",
     )
 
 
@@ -208,8 +177,7 @@ def uninstall(unit: Unit) -> None:
 
 def installed_here(environment: Mapping[str, str]) -> Unit | None:
     """The unit that starts the node of this home, or None where there is none."""
-    kinds = (False,) if sys.platform == "darwin" else (False, True)
-    return next((unit for system in kinds if is_installed(unit := unit_here(environment, system=system))), None)
+    return next((unit for system in (False, True) if is_installed(unit := unit_here(environment, system=system))), None)
 
 
 def is_installed(unit: Unit) -> bool:
@@ -238,8 +206,6 @@ def _home_of(path: Path) -> str | None:
 
 
 def _home_in(text: str) -> str:
-    if text.startswith("<?xml"):
-        return str(plistlib.loads(text.encode()).get("EnvironmentVariables", {}).get("AUTORESEARCH_HOME", ""))
     match = _HOME.search(text)
     return match[1] if match else ""
 

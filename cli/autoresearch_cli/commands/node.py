@@ -201,7 +201,7 @@ def install(
     system: Annotated[bool, typer.Option("--system", help="For the whole machine, at boot; needs root.")] = False,
     only_print: Annotated[bool, typer.Option("--print", help="Print the unit; write and start nothing.")] = False,
 ) -> Answered:
-    """Start the daemon with this machine, as a unit of systemd or an agent of launchd, and now.
+    """Start the daemon with this machine, as a unit of systemd, and now.
 
     It goes on with what it was asked for. A daemon that hangs or fails is started again. `autoresearch down` stops it
     until the next start.

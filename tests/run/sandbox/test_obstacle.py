@@ -52,6 +52,9 @@ CASES: dict[str, tuple[Readings, str, str]] = {
         "administrator",
     ),
     "nothing installed": (Readings(), "is not installed", "sudo apt install bubblewrap"),
+    "fedora, nothing installed": (Readings(installer="dnf"), "is not installed", "sudo dnf install bubblewrap"),
+    "a mac": (Readings(system="darwin"), "sandbox of Linux only", "--executor ssh"),
+    "windows": (Readings(system="win32"), "sandbox of Linux only", "WSL2"),
     "debian": (_read(DEBIAN, userns_clone="0"), "kernel.unprivileged_userns_clone is 0", "administrator"),
     "debian, root": (_read(DEBIAN, userns_clone="0", is_root=True), "is installed and fails", "issues"),
     "a hardened machine": (
@@ -76,7 +79,9 @@ def test_one_cause_and_its_remedy(case: str) -> None:
     assert cause in answer.cause
     assert remedy in answer.remedy
     assert machine.message in answer.cause
-    assert ("apt install bubblewrap" in answer.remedy) == (not machine.program or "conda" in machine.program)
+    is_absent = machine.system == "linux" and not machine.program
+    assert ("install bubblewrap" in answer.remedy) == (is_absent or "conda" in machine.program or "too old" in cause)
+    assert "apt" not in answer.remedy or machine.installer == "apt"
 
 
 @pytest.mark.parametrize("case", CASES)
