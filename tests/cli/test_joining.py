@@ -120,7 +120,7 @@ def test_three_machines_come_from_nothing_to_a_run_that_two_others_confirmed(
     founder("task", "new", "line", cold=True)
     founder("network", "new", "lab", "--for", "lab", cold=True)
     founder("join", "lab.toml", cold=True)
-    founder("work", "line", cold=True)
+    founder("work", "line", "--runs", "6", cold=True)  # so few that its best is better beyond chance
     word = founder("network", "invite", "--uses", "2", cold=True).stdout.strip()
     lap("from nothing: a task, a network, its first node at work, an invite")
     os.chdir(tmp_path)  # the others have no folder of that name
@@ -139,6 +139,8 @@ def test_three_machines_come_from_nothing_to_a_run_that_two_others_confirmed(
     assert again.place
     third("join", word, "--yes", cold=True)
     lap("all three machines at work")
+    for other in (second, third):
+        other("work", "line", "--only", "verify", "--instead")
 
     def confirmed() -> bool:
         best = strictly(third("best", "--task", "line", "--json").stdout, BestAnswer)
