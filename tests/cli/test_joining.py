@@ -89,7 +89,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
         each("down")
 
 
-def found(machine: Machine, name: str = "lab") -> None:
+def make_network(machine: Machine, name: str = "lab") -> None:
     """Make a network, and be its first node."""
     machine("network", "new", name, "--for", "lab")
     answer = strictly(machine("join", f"{name}.toml", "--json").stdout, JoinAnswer)
@@ -120,7 +120,7 @@ def test_three_machines_come_from_nothing_to_a_run_that_two_others_confirmed(
     founder("task", "new", "line", cold=True)
     founder("network", "new", "lab", "--for", "lab", cold=True)
     founder("join", "lab.toml", cold=True)
-    founder("work", "line", cold=True)
+    founder("work", "line", "--runs", "6", cold=True)  # so few that its best is better beyond chance
     word = founder("network", "invite", "--uses", "2", cold=True).stdout.strip()
     lap("from nothing: a task, a network, its first node at work, an invite")
     os.chdir(tmp_path)  # the others have no folder of that name
@@ -139,6 +139,8 @@ def test_three_machines_come_from_nothing_to_a_run_that_two_others_confirmed(
     assert again.place
     third("join", word, "--yes", cold=True)
     lap("all three machines at work")
+    for other in (second, third):
+        other("work", "line", "--only", "verify", "--instead")
 
     def confirmed() -> bool:
         best = strictly(third("best", "--task", "line", "--json").stdout, BestAnswer)
@@ -230,7 +232,7 @@ def test_a_home_that_can_not_be_written_is_a_sentence(
 @pytest.mark.slow
 def test_where_no_node_answers_join_says_why_and_goes_on_later(machine: Machines, tmp_path: Path) -> None:
     founder, second, third = map(machine, ("founder", "second", "third"))
-    found(founder)
+    make_network(founder)
     Path("line").mkdir()
     Path("line/train.py").write_text(PROGRAM)
     founder("task", "new", "line")
@@ -240,10 +242,10 @@ def test_where_no_node_answers_join_says_why_and_goes_on_later(machine: Machines
     founder("down")
     os.chdir(tmp_path)
 
-    away = second("join", word, "--yes", "--within", "1s", status=7)
-    assert "no node of lab answered" in away.stderr
-    assert "does not answer" in away.stderr
-    assert "autoresearch join lab goes on from here" in away.stderr
+    alone = second("join", word, "--yes", "--within", "1s", status=7)
+    assert "no node of lab answered" in alone.stderr
+    assert "does not answer" in alone.stderr
+    assert "autoresearch join lab goes on from here" in alone.stderr
     founder("up")
     later = second("join", "lab")  # no terminal: nothing is asked, and nothing begins
     assert "admitted by" in later.stdout
@@ -251,9 +253,9 @@ def test_where_no_node_answers_join_says_why_and_goes_on_later(machine: Machines
     assert "line: val_loss, lower is better, 2 runs" in later.stdout
     assert strictly(second("join", "lab", "--json").stdout, JoinAnswer).working is False
 
-    asked = on_terminal([*AUTORESEARCH, "join", "lab"], typed="n\n", **second.environment)
-    assert "Let this machine run experiments on line and verify others' now? [Y/n]" in asked.replace("\n", " ")
-    assert "autoresearch work line does so later" in asked
+    screen = on_terminal([*AUTORESEARCH, "join", "lab"], typed="n\n", **second.environment)
+    assert "Let this machine run experiments on line and verify others' now? [Y/n]" in screen.replace("\n", " ")
+    assert "autoresearch work line does so later" in screen
     assert "working until" in on_terminal([*AUTORESEARCH, "join", "lab"], typed="\n", **second.environment)
     assert "works on line already" in second("join", word, "--wait").stderr
 
@@ -262,7 +264,7 @@ def test_where_no_node_answers_join_says_why_and_goes_on_later(machine: Machines
     late = third("join", word)
     assert "lab is now the network in use; back to the other one: autoresearch network use commons" in late.stderr
     assert "the invite was used up or ended: ask for another" in late.stdout
-    found(third, "tea")
+    make_network(third, "tea")
     assert strictly(third("join", "lab", "--json").stdout, JoinAnswer).network == "lab"
     # Killed in the middle, it goes on.
     third("down")

@@ -22,7 +22,7 @@ from autoresearch.face.columns.column import person
 from autoresearch.log.standing.answers import ProgramView
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.loading import load_task
-from autoresearch.text import counted, duration, parse_duration
+from autoresearch.text import counted, duration, parse_duration, sanitised
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import BoardSection, NetworkState, Part, Result, WorkState
 from autoresearch_cli import home, starting
@@ -259,18 +259,17 @@ def _begin(
     with open_desk() as desk:
         folder = cached_folder(desk, bytes.fromhex(best.task.digest))
     task = load_task(folder)
+    brings = False
     if not agreed:
         brings = bool(task.packages) and must_ask(task) and not allow_packages
         if brings:
             name_packages(name, task.packages)
         installs = f", with {counted(len(task.packages), 'Python package')} installed for it" if brings else ""
-        if not typer.confirm(
-            f"Let this machine run experiments on {name} and verify others' now{installs}?", True, err=True
-        ):
+        question = f"Let this machine run experiments on {name} and verify others' now{installs}?"
+        if not typer.confirm(sanitised(question), default=True, err=True):
             say(f"→ autoresearch work {_typed(best)} does so later")
             return False
-        allow_packages = allow_packages or brings
-    ask_for_packages(task, allowed=allow_packages)
+    ask_for_packages(task, allowed=allow_packages or brings)
     ask_for_agents(task, allowed=allow_packages)
     working = home.client().ask(Node.work, WorkRequest(task=str(folder)))
     say(f"{name}: {state_sentence(working, home.now_ms())}")
