@@ -236,7 +236,7 @@ def next_move(
         return _random(parameters, draws, usable)
     steps = len({sample.score for sample in working}) < (1.0 - settings.equal) * len(working)
     dense = None
-    is_wide = len(parameters) > settings.small and len(tried) < settings.dense_until
+    is_wide = len(parameters) > settings.small and settings.dense_from <= len(tried) < settings.dense_until
     if claimed and (is_wide or (steps and small)) and draws.chance(settings.dense_share):
         others = [sample for sample in working if sample.tier is None or sample.tier != first] + list(failed)
         dense = _densest(parameters, standing, others, draws, allowed, settings)
