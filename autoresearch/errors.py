@@ -23,11 +23,8 @@ AutoresearchError            1  something failed
 
 from __future__ import annotations
 
-import json
 import shlex
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 
 class AutoresearchError(Exception):
@@ -157,6 +154,9 @@ def install_command(extra: str) -> str:
     """The command that adds an extra (``network``, ``attest``, ``demo``, ``mcp``) to this installation."""
     if extra == "network":
         return f"{PIP_INSTALL}--no-deps --requirement {shlex.quote(str(_NETWORK))}"
+    # To import it takes a tenth of a command's time.
+    from importlib.metadata import PackageNotFoundError, distribution
+
     try:
         text = distribution(PACKAGE).read_text("direct_url.json")
     except PackageNotFoundError:
@@ -168,6 +168,9 @@ def command_for(extra: str, origin: str | None) -> str:
     """The same for an installation that came from ``origin``: PEP 610's JSON, None for one from an index."""
     if origin is None:
         return f'pip install "{PACKAGE}[{extra}]"'
+    import json
+    from urllib.parse import unquote, urlsplit
+
     source = json.loads(origin)
     url = urlsplit(source["url"])
     if url.scheme == "file":

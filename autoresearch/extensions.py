@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from threading import current_thread, main_thread
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused
@@ -25,6 +24,8 @@ class BrokenExtension(Refused):
 
 def extension_names(group: str) -> list[str]:
     """What installed packages register in a group."""
+    from importlib.metadata import entry_points  # a command that asks for none does without
+
     return sorted({point.name for point in entry_points(group=group)})
 
 
@@ -35,6 +36,8 @@ def load_extension(group: str, name: str) -> object:
         NotFound: no package registers it.
         BrokenExtension: it can't be imported. An extension that says itself what it lacks raises its own error.
     """
+    from importlib.metadata import entry_points
+
     point = next((point for point in entry_points(group=group) if point.name == name), None)
     if point is None:
         names = ", ".join(extension_names(group)) or "none"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -367,6 +366,8 @@ _DOT, _NO_KEY = re.compile(r"[ \t]*\.[ \t]*"), re.compile(r"[^\w.-]")
 
 def read_toml(text: str | bytes) -> dict[str, Any]:
     """TOML from elsewhere. Raises ValueError: it is none, no UTF-8, nested deep, or has a number of many digits."""
+    import tomllib
+
     try:
         text = text if isinstance(text, str) else text.decode()
         # A dotted key of thousands of parts keeps the parser busy for minutes.

@@ -65,6 +65,9 @@ MACHINE_SUSPECTED = frozenset({RunStatus.CRASHED, RunStatus.DISK_LIMIT, RunStatu
 # An evaluation takes a small part of what the task allows: a model that uses up all of it has failed.
 NOT_EVALUATED = STOPPED | {RunStatus.REFUSED}
 
+# The network that a node is in which was never told another.
+DEFAULT_NETWORK = "commons"
+
 # What gives the number of a run, by ``metric.source`` of its task.
 MEASURED_BY = {
     "referee": "a referee, which evaluates the trained model",

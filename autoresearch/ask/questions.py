@@ -42,8 +42,10 @@ def best(desk: Desk, request: requests.OfTask) -> answers.BestAnswer:
     """The best confirmed run of a task, and beside it the best provisional and the best reported one."""
     from autoresearch.ask.runs.boards import best_answer
 
-    task, archived = desk.task(request.task), desk.archived()
-    return _with_headlines(desk, best_answer(desk.log, task, author=desk.me, archived=archived))
+    archived = desk.archived()
+    with desk.log.reader.snapshot():
+        task = desk.task(request.task)
+        return _with_headlines(desk, best_answer(desk.log, task, author=desk.me, archived=archived))
 
 
 @operation("GET /v1/tasks")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -369,6 +369,7 @@ class Reader:
         self.connection = connection
         self.lock = RLock()
         self.pinned: Revision | None = None
+        self._once: dict[tuple[object, ...], list[tuple[Any, ...]]] | None = None  # of a snapshot
         self.failures = 0
         self.hides = True
         self._data_version = self.rows("PRAGMA data_version")[0][0]
@@ -390,10 +391,12 @@ class Reader:
                 return
             with refusals(self.connection):
                 self.connection.execute("BEGIN")
+            self._once = {}
             try:
                 with self.pin() as revision:
                     yield revision
             finally:
+                self._once = None
                 self.connection.execute("ROLLBACK")
 
     @contextmanager
@@ -422,6 +425,16 @@ class Reader:
     def rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
         """What a query finds."""
         return self.read(query, values)
+
+    def once(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        """The same; in a snapshot it is read one time, however many parts of an answer ask for it."""
+        with self.lock:
+            if self._once is None:
+                return self.rows(query, *values)
+            key = (query, *values)
+            if key not in self._once:
+                self._once[key] = self.rows(query, *values)
+            return self._once[key]
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
         """The same, with the values in a sequence."""

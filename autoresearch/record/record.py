@@ -19,6 +19,7 @@ from msgspec import Meta
 from nacl import bindings
 from nacl.exceptions import BadSignatureError
 
+from autoresearch import words
 from autoresearch.record.encoding import EncodingError, decode, decode_again, encode, format_id
 from autoresearch.record.kinds import KINDS, RECORD_FIELDS, Body, Hash, Key
 
@@ -75,7 +76,7 @@ class Network:
         return hashlib.sha256(encode(constants)).digest()[:16]
 
 
-DEFAULT_NETWORK = Network(name="commons")
+DEFAULT_NETWORK = Network(name=words.DEFAULT_NETWORK)
 
 
 PAYLOAD_TYPE = b"application/vnd.autoresearch.record.v1+cbor"

@@ -7,12 +7,10 @@ hash is that of Go modules, ``h1:``, with the mode beside each file: SHA-256 ove
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
-import tarfile
 from collections.abc import Iterable
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -20,7 +18,9 @@ from msgspec import Meta
 from autoresearch.paths import archive_fault, archive_paths
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import BlobRef, Release
-from autoresearch.task.program import form_fault
+
+if TYPE_CHECKING:
+    from tarfile import TarFile
 
 _VERSION = re.compile(r"v?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?P<rest>.*)", re.DOTALL)
 _PARTS = re.compile(r"[0-9]+|[a-z]+")
@@ -90,6 +90,8 @@ def check_files(files: Iterable[File]) -> list[File]:
         raise BadBundle(f"it has {len(paths)} files, of {FILES_MOST} at most")
     if sum(len(file.content) for file in paths) > BUNDLE_BYTES:
         raise BadBundle(f"its files have more than {BUNDLE_BYTES >> 20} MiB together")
+    from autoresearch.task.program import form_fault
+
     for file in paths:
         if fault := fault_of_path(file.path):
             raise BadBundle(f"the file {file.path[:80]!r} is refused: {fault}")
@@ -108,6 +110,8 @@ PYPROJECT, _TABLE = "pyproject.toml", "pyproject.toml.txt"
 
 def kept_files(files: Iterable[File]) -> list[File]:
     """The files of a release among a folder's: none with a name that tools obey, its ``pyproject.toml`` as text."""
+    from autoresearch.task.program import form_fault
+
     every = list(files)
     names = {file.path for file in every}
     renamed = (file._replace(path=_TABLE) if file.path == PYPROJECT and _TABLE not in names else file for file in every)
@@ -116,6 +120,8 @@ def kept_files(files: Iterable[File]) -> list[File]:
 
 def tree_hash(files: Iterable[File]) -> str:
     """The hash of files, whatever their order: ``h1:`` and 64 hexadecimal digits."""
+    import hashlib
+
     lines = sorted(
         f"{hashlib.sha256(file.content).hexdigest()}  {_MODES[file.executable]:06o}  {file.path}\n" for file in files
     )
@@ -124,6 +130,8 @@ def tree_hash(files: Iterable[File]) -> str:
 
 def pack(files: Iterable[File]) -> bytes:
     """Files as one tar archive; the same files give the same bytes. Raises BadBundle."""
+    import tarfile
+
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive:
         for file in check_files(files):
@@ -139,6 +147,8 @@ def unpack(bundle: bytes) -> list[File]:
     Raises:
         BadBundle: it is none, or has links, devices, impossible names, too many or too large files.
     """
+    import tarfile
+
     try:
         with tarfile.open(fileobj=io.BytesIO(bundle), mode="r:", encoding="utf-8", errors="strict") as archive:
             files = list(_files(archive))
@@ -149,13 +159,15 @@ def unpack(bundle: bytes) -> list[File]:
     return files
 
 
-def _files(archive: tarfile.TarFile) -> Iterable[File]:
+def _files(archive: TarFile) -> Iterable[File]:
+    from tarfile import REGTYPE
+
     total = 0
     for count, entry in enumerate(archive):
         total += entry.size
         if count >= FILES_MOST or total > BUNDLE_BYTES:
             raise BadBundle(f"it has more than {FILES_MOST} files or {BUNDLE_BYTES >> 20} MiB")
-        if entry.type != tarfile.REGTYPE or entry.issparse():
+        if entry.type != REGTYPE or entry.issparse():
             raise BadBundle(f"{entry.name[:80]!r} is a link, a folder or a device")
         file = archive.extractfile(entry)
         assert file is not None
@@ -241,6 +253,8 @@ def component_of(release: Release) -> ReleasedComponent | None:
 
 def content_digest(component: ReleasedComponent) -> bytes:
     """SHA-256 of what is installed. Two releases that differ in their description alone have the same."""
+    import hashlib
+
     metadata = component.metadata
     installed = (metadata.tree, metadata.class_name, metadata.file_path, metadata.requirements_path)
     return hashlib.sha256(encode([component.bundle.sha256, *installed, *sorted(metadata.needs)])).digest()

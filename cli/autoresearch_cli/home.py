@@ -16,10 +16,6 @@ import typer
 
 from autoresearch.errors import BEGIN, AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
-from autoresearch.run.sandbox.cards import named_devices
-from autoresearch.settings import Settings, load_settings
-from autoresearch.trust.identity import ROOT_FILE, OwnKeys, load_identity, unlock
-from autoresearch.trust.keys import KeyPair
 
 if TYPE_CHECKING:
     import msgspec
@@ -27,6 +23,9 @@ if TYPE_CHECKING:
     from autoresearch.ask.client import Client
     from autoresearch.ask.operation import Text
     from autoresearch.log.standing.answers import Answer
+    from autoresearch.settings import Settings
+    from autoresearch.trust.identity import OwnKeys
+    from autoresearch.trust.keys import KeyPair
     from autoresearch.trust.manifest import NetworkManifest
 
 A = TypeVar("A", bound="Answer | Text")
@@ -49,6 +48,8 @@ def is_new() -> bool:
 
 def settings() -> Settings:
     """The settings in force."""
+    from autoresearch.settings import load_settings
+
     return load_settings(paths().settings, environment())[0]
 
 
@@ -118,6 +119,8 @@ def next_run() -> str:
 
 def own_device() -> KeyPair | None:
     """This machine's key, or None when it has none that can be read."""
+    from autoresearch.trust.identity import load_identity
+
     try:
         return load_identity(paths().keys).device
     except AutoresearchError:
@@ -163,6 +166,8 @@ def task_folder(text: str) -> Path:
 
 def first_device() -> str:
     """The device of a run in this process: the first in the settings."""
+    from autoresearch.run.sandbox.cards import named_devices
+
     return named_devices(settings().work.device)[0]
 
 
@@ -209,6 +214,8 @@ def _passphrase_from_environment() -> str:
 
 def loaded() -> OwnKeys:
     """The keys. Raises NotFound when there are none yet."""
+    from autoresearch.trust.identity import ROOT_FILE, load_identity
+
     try:
         return load_identity(paths().keys)
     except NotFound as error:
@@ -220,6 +227,9 @@ def loaded() -> OwnKeys:
 
 def unlocked(mine: OwnKeys) -> OwnKeys:
     """With the root key at hand; asks for the passphrase where it needs one. Raises Refused, UsageError."""
+    from autoresearch.trust.identity import unlock
+    from autoresearch.trust.keys import KeyPair
+
     if isinstance(mine.root, KeyPair):
         return mine
     return unlock(paths().keys, mine, passphrase("of the root key") if mine.root.is_local else "")

@@ -10,9 +10,8 @@ import io
 import os
 import re
 import shlex
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -135,22 +134,36 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
 
 
 class _AsItIs:
-    """Takes the place of typer's conversion of a parameter."""
+    """Takes the place of typer's conversion of a parameter: of text, flags, and plain numbers between their bounds."""
 
-    @staticmethod
-    def coerce(value: object, **_: object) -> object:
-        """The value."""
-        return value
+    def __init__(self, kind: Any, convert: Callable[[Any], Any]) -> None:  # noqa: ANN401 - typer's own
+        self._kind, self._convert = kind, convert
+
+    def coerce(self, value: object, **context: object) -> object:
+        """The value; any other number is converted, or refused, by typer."""
+        kind, about = self._kind.annotation, self._kind.parameter_info
+        if kind in (str, bool):
+            return value
+        is_plain = type(value) in _PLAIN_NUMBER or (isinstance(value, str) and _PLAIN_NUMBER[kind].fullmatch(value))
+        if is_plain and about.parser is None and not about.clamp:
+            number = kind(value)
+            if (about.min is None or about.min <= number) and (about.max is None or number <= about.max):
+                return number
+        return value if value is None else self._convert(self._kind).coerce(value, **context)
 
 
-def convert_no_text() -> None:
-    """Have typer take text and flags as they are: to convert them it loads pydantic, 100 ms, a third of most commands.
+_PLAIN_NUMBER = {int: re.compile(r"-?[0-9]{1,15}"), float: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")}
+
+
+def convert_as_little() -> None:
+    """Have typer take most values as they are: to convert them it loads pydantic, a third of most commands.
 
     A typer that names this differently converts as usual.
     """
     name = "build_runtime_param"
     if convert := getattr(typer.core, name, None):
-        setattr(typer.core, name, lambda kind: _AsItIs if kind.annotation in (str, bool) else convert(kind))
+        plain = (str, bool, *_PLAIN_NUMBER)
+        setattr(typer.core, name, lambda kind: _AsItIs(kind, convert) if kind.annotation in plain else convert(kind))
 
 
 WELCOME = """\
@@ -252,6 +265,8 @@ def offer(hint: str, status: int) -> int:
     if not hint.startswith(PIP_INSTALL) or not is_attended():
         return status
     if typer.confirm("Install it now?", err=True):
+        import subprocess
+
         # This Python's own: the one on the PATH may be another's.
         done = subprocess.run([sys.executable, "-m", *shlex.split(hint)], stdout=sys.stderr, check=False)
         say("installed → the same command again" if done.returncode == 0 else "it could not be installed: see above")
@@ -309,7 +324,7 @@ def root(
     del debug
 
 
-convert_no_text()
+convert_as_little()
 app = typer.Typer(
     name="autoresearch",
     help=HELP,

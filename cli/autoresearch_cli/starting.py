@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
-import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autoresearch.ask.node import Health, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut
-from autoresearch.link import death_signal
 from autoresearch.paths import Paths
 from autoresearch.words import WHY_SENTENCES, Why
 from autoresearch_cli import home
 from autoresearch_cli.rendering.output import say
+
+if TYPE_CHECKING:
+    import subprocess
 
 # A cold start reads the log and tries the sandbox; more than a minute means that something hangs.
 READY_SECONDS = 60.0
@@ -54,6 +54,10 @@ def start(
     A daemon that is ``bound`` is told to stop when this process ends, however it ends. With another ``environment`` it
     is a daemon of another home.
     """
+    import subprocess
+
+    from autoresearch.link import death_signal
+
     environment = dict(home.environment() if environment is None else environment)
     paths = Paths.from_environment(environment)
     paths.create()
@@ -256,6 +260,8 @@ def announce_pages(status: StatusAnswer) -> None:
     if status.pages:
         say(f"pages: {status.pages}")
         if has_display():
+            import webbrowser
+
             webbrowser.open(status.pages)
 
 
@@ -268,6 +274,9 @@ def open_pages(address: str) -> bool:
     if not has_display():
         return False
     file = home.paths().state / OPENER
+    import webbrowser
+    from html import escape
+
     target = escape(private_address(address), quote=True)
     text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={target}">'
     _write_private(file, text)

@@ -25,6 +25,7 @@ from autoresearch.ask.records import ShowAnswer, WithdrawnAnswer
 from autoresearch.paths import Paths
 from autoresearch.task.folders import pin_baseline
 from tests.cli.conftest import Process
+from tests.cli.test_command_cost import LARGE, SHOWING, THIRD, loaded
 from tests.cli.test_json import strictly
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
 
@@ -372,3 +373,19 @@ def test_a_followed_git_export_has_each_run_soon_after_it_ended(process: Process
     assert answer.main == reply.record.id
     assert process("show", "@", "--code").stdout == (repo / "train.py").read_text()
     assert process("task", "show", str(repo)).returncode == 0
+
+
+def test_an_answer_of_the_daemon_loads_what_shows_it_and_no_more(process: Process, toy: Path, daemon: int) -> None:
+    del daemon
+    record = json.loads(process("run", str(toy), "--json").stdout)["record"]["id"]
+    for words in (
+        ["status"],
+        ["best"],
+        ["top"],
+        ["top", "-n", "3", "--budget", "0.5"],
+        ["show", record],
+    ):
+        ours, packages = loaded(process, *words)
+        assert ours <= SHOWING, (words, ours - SHOWING)
+        assert packages - sys.stdlib_module_names <= THIRD, words
+        assert not packages & LARGE, words

@@ -45,7 +45,8 @@ class Records:
 
     def find(self, record_id: bytes) -> Record | None:
         """The record with this id, or None."""
-        return next(iter(self.several([record_id])), None)
+        rows = self._reader.once(_SIGNED.format("?"), record_id)
+        return _parsed(*rows[0]) if rows else None
 
     def several(self, ids: Collection[bytes]) -> list[Record]:
         """Those of these records that are here, in no order."""

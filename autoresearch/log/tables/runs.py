@@ -303,7 +303,7 @@ class Tasks:
 
     def rules(self, digest: bytes) -> TaskRules | None:
         """What ranking needs of a task, also of one whose record was withdrawn; None when unknown."""
-        rows = self._reader.rows(RULES, digest)
+        rows = self._reader.once(RULES, digest)
         return rules_in(rows[0]) if rows else None
 
     def sign(self, digest: bytes) -> float:

@@ -79,7 +79,6 @@ Ini = Annotated[
     "install",
     ("autoresearch install policy q_table", "a component that ships"),
     ("autoresearch install environment gym:CartPole-v1", "any environment of Gymnasium"),
-    ("autoresearch install environment openenv:http://localhost:8000", "any environment of OpenEnv, by its server"),
     ("autoresearch install policy ./mine.py --class Mine", "a file of your own"),
     see="uninstall, use, list, init",
 )

@@ -10,7 +10,6 @@ import io
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -274,6 +273,8 @@ def _show(text: str, command: list[str]) -> None:
         return
     sys.stdout.flush()
     environment = {**os.environ, "LESS": os.environ.get("LESS", LESS), "LESSCHARSET": "utf-8"}
+    import subprocess
+
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as showing:
         showing.communicate(text.encode(errors="replace"))
 

@@ -13,7 +13,6 @@ from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
 from autoresearch.face.columns.people import peer_columns
 from autoresearch.face.columns.runs import gain_words, leading_words
-from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.services import Service
 from autoresearch.text import (
     age,
@@ -93,7 +92,7 @@ def status_lines(status: node.StatusAnswer, now_ms: int) -> list[Line]:
     if status.net and status.net.state != "off":
         lines.append(("net", _network(status.net, now_ms)))
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
-    network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
+    network = f" of {status.network}" if status.network not in {"", words.DEFAULT_NETWORK} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"
     if status.records or all(
         condition.name not in words.STORED_PARTS
