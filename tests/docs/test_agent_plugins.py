@@ -81,7 +81,7 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize(("manifest", "required", "documented"), FIELDS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("manifest", "required", "documented"), FIELDS, ids=[str(row[0]) for row in FIELDS])
 def test_a_manifest_without_a_schema_has_the_documented_fields(
     shop: Path, manifest: Path, required: set[str], documented: set[str]
 ) -> None:
