@@ -85,14 +85,12 @@ def attack(task: AttackedTask, scratch: Path, command: Sequence[str]) -> Row:
 
 def attacks_through(answer: Any) -> list[str]:  # noqa: ANN401 - what the command answers
     """The names of the attacks that got through, as far as an answer has them: the exit status is what counts."""
-    entries = answer.get("got_through") or answer.get("attacks") if isinstance(answer, Mapping) else None
-    names = []
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, str):
-            names.append(entry)
-        elif isinstance(entry, Mapping) and ("got_through" in answer or "through" in str(entry.get("outcome"))):
-            names.append(str(entry.get("name", entry.get("attack", "?"))))
-    return names
+    rows = answer.get("rows") if isinstance(answer, Mapping) else None
+    return [
+        str(row.get("name"))
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, Mapping) and row.get("result") == "through"
+    ]
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -24,7 +24,7 @@ assert option == "--json" and (folder / "task.toml").exists()
 if "sign" in folder.name:
     sys.exit("out of order")
 through = folder.name in ("ties-planted", "pickled-sound")
-print(json.dumps({"attacks": [{"name": "equal | scores", "outcome": "got through" if through else "held"}]}))
+print(json.dumps({"rows": [{"name": "equal | scores", "result": "through" if through else "held"}]}))
 sys.exit(1 if through else 0)
 """
 
