@@ -203,7 +203,6 @@ def set_end(notebook: Notebook, ends_ms: int, now_ms: int) -> Record:
 
 def write_page(folder: Path, rules: Sequence[PageSection], join_section: PageSection) -> list[Path]:
     """Write the page of rules as Markdown and as HTML; each file is whole or as it was. Raises Refused."""
-    # A report of `task attack` is a further section here, before how to join.
     sections = [*rules, join_section]
     files = {folder / MARKDOWN: as_markdown(sections), folder / HTML: as_html(sections)}
     try:

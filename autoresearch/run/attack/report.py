@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -122,3 +123,11 @@ def read_report(folder: Path, digest: str) -> AttackReport | None:
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return report if report.digest == digest else None
+
+
+def attacked(folder: Path, digest: str) -> str:
+    """What came of the attacks on a task in words, by the report beside it, or how to try."""
+    report = read_report(folder, digest)
+    if report is None:
+        return f"not yet: autoresearch task attack {shlex.quote(str(folder))}"
+    return "; ".join([report.sentence.removeprefix("attacked: "), *(hole.sentence for hole in report.holes)])

@@ -16,6 +16,7 @@ from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.errors import Refused
 from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending
 from autoresearch.paths import typed_path
+from autoresearch.run.attack.report import attacked
 from autoresearch.task.loading import folder_of_task, load_task
 from autoresearch.text import counted, moment
 from autoresearch.trust.manifest import parse_key
@@ -92,6 +93,7 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     yield answer
     say(f"the contest {answer.title} is founded, in the network {answer.network}; it ends {moment(answer.ends_ms)}")
     say(f"the page of rules: {page / HTML}")
+    say(f"attacked: {attacked(plan.task.folder, answer.task)}")
     if answer.codes:
         say(f"a code for each participant, with an alias: {answer.codes}")
     if not answer.reachable:

@@ -25,7 +25,7 @@ from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import Patches, constants, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
-from autoresearch.run.attack.report import read_report
+from autoresearch.run.attack.report import attacked, read_report
 from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.task.evaluator_template import Artifact
 from autoresearch.task.folders import copy_task, is_taken, pin_baseline, pin_fixed_files
@@ -422,7 +422,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         ("may change", ", ".join(answer.edit)),
         ("metric", " · ".join([measured, *bounds])),
         *((("evaluator", f"{answer.evaluator}, reads {answer.artifact}"),) if answer.evaluator else ()),
-        ("attacked", _attacked(task)),
+        ("attacked", attacked(task.folder, task.digest.hex())),
         ("budget", budget_words(answer.budget, answer.budget_unit)),
         ("limits", _amounts(answer.limits)),
         ("allowed here", _amounts(answer.ceiling)),
@@ -434,14 +434,6 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         *(("searched", f"{constant.name} = {constant.value}: {constant.range}") for constant in answer.search),
         *(() if answer.search else [("searched", str(nothing_to_change(task.baseline.decode())))]),
     ]
-
-
-def _attacked(task: Task) -> str:
-    """What came of the attacks on a task, by the report beside it."""
-    report = read_report(task.folder, task.digest.hex())
-    if report is None:
-        return f"not yet: autoresearch task attack {shlex.quote(str(task.folder))}"
-    return "; ".join([report.sentence.removeprefix("attacked: "), *(hole.sentence for hole in report.holes)])
 
 
 def _amounts(limits: Mapping[str, float]) -> str:
