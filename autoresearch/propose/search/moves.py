@@ -199,8 +199,11 @@ def next_move(
 
     tried = [*(sample.genome for sample in (*working, *failed)), *claimed]
     words = [parameter for parameter in parameters if not parameter.ordered and not parameter.name.startswith("+")]
-    early = claimed and len(tried) < settings.dense_from and draws.chance(settings.dense_share)
-    if early if len(parameters) > settings.small else _wants_cover(words, tried, settings):
+    if len(parameters) > settings.small:
+        covers = bool(claimed) and len(tried) < settings.dense_from and draws.chance(settings.dense_share)
+    else:
+        covers = _wants_cover(words, tried, settings)
+    if covers:
         leading = parents[0].genome if parents else space.default()
         return _covering(parameters, words, leading, tried, draws, usable)
     if len(working) < settings.start or not parents:

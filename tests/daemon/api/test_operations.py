@@ -64,7 +64,12 @@ def test_a_request_s_target_has_what_is_asked(question, target):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, operation in OPERATIONS.items() if operation.reads and operation.method == "GET"]
+    "name",
+    [
+        name
+        for name, operation in OPERATIONS.items()
+        if operation.reads and operation.method == "GET" and name != "challenge"  # this node holds none
+    ],
 )
 async def test_a_question_has_one_answer_over_http_and_at_the_desk(client, node, name):
     operation, question = OPERATIONS[name], QUESTIONS[name]
