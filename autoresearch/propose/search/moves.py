@@ -199,11 +199,8 @@ def next_move(
 
     tried = [*(sample.genome for sample in (*working, *failed)), *claimed]
     words = [parameter for parameter in parameters if not parameter.ordered and not parameter.name.startswith("+")]
-    if len(parameters) > settings.small:
-        covers = bool(claimed) and len(tried) < settings.dense_from and draws.chance(settings.dense_share)
-    else:
-        covers = _wants_cover(words, tried, settings)
-    if covers:
+    is_large = len(parameters) > settings.small
+    if _is_early(tried, claimed, draws, settings) if is_large else _wants_cover(words, tried, settings):
         leading = parents[0].genome if parents else space.default()
         return _covering(parameters, words, leading, tried, draws, usable)
     if len(working) < settings.start or not parents:
@@ -430,6 +427,11 @@ def _near(
         if usable(genome):
             return Move(genome, "local", parent, None)
     return _random(parameters, draws, usable)
+
+
+def _is_early(tried: Sequence[Genome], claimed: Sequence[Genome], draws: Draws, settings: SearchSettings) -> bool:
+    """Whether the next genome comes from the whole space though that is large: others run, and few were tried."""
+    return bool(claimed) and len(tried) < settings.dense_from and draws.chance(settings.dense_share)
 
 
 def _wants_cover(words: Sequence[Parameter], tried: Sequence[Genome], settings: SearchSettings) -> bool:
