@@ -182,7 +182,7 @@ NOUNS: dict[str, Noun] = {
         commands={
             "show": CommandEntry("commands.challenge", "When the contest ends, its board and its participants."),
             "new": CommandEntry("commands.challenge", "Found a contest: network, task, invite and a page of rules."),
-            "extend": CommandEntry("commands.challenge", "As a founder, give the contest another end."),
+            "extend": CommandEntry("commands.challenge", "As a founder, give the contest a later end."),
             "close": CommandEntry("commands.challenge", "Write the final board, pages and a signed bundle."),
             "grade": CommandEntry("commands.challenge", "Write a line for each participant: place, value, reason."),
         },

@@ -116,15 +116,17 @@ def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path:
 def test_the_founder_sets_another_end_and_the_page_says_so(cli: Cli, toy: Task, tmp_path: Path) -> None:
     made = strictly(cli("challenge", "new", str(toy.folder), *FRIENDS, "--json").stdout, NewChallengeAnswer)
     page = tmp_path / "toy-challenge"
-    extended = cli("challenge", "extend", "--ends", "2d", "-o", str(page), "--json")
+    extended = cli("challenge", "extend", "--ends", "9d", "-o", str(page), "--json")
     answer = strictly(extended.stdout, ChallengeAnswer)
     assert answer.founder
-    assert answer.ends_ms < made.ends_ms
+    assert answer.ends_ms > made.ends_ms
     text = (page / "rules.md").read_text()
     assert datetime.fromtimestamp(answer.ends_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") in text
     assert f"$ {made.line}\n" in text
     assert text.startswith(cli("challenge", "show", "--rules").stdout)
-    assert cli("challenge", "extend", "--ends", "2d", "-o", str(tmp_path)).exit_code == 4, "no page is there"
+    assert cli("challenge", "extend", "--ends", "9d", "-o", str(tmp_path)).exit_code == 4, "no page is there"
+    earlier = cli("challenge", "extend", "--ends", "2d")
+    assert (earlier.exit_code, "is earlier" in earlier.stderr, "close --now" in earlier.stderr) == (2, True, True)
 
 
 def test_only_a_founder_sets_the_end(cli: Cli, toy: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +140,7 @@ def test_only_a_founder_sets_the_end(cli: Cli, toy: Task, tmp_path: Path, monkey
     answer = strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer)
     assert (answer.founder, answer.ends_ms) == (False, made.ends_ms)
     assert cli("challenge", "show", "--rules").stdout.startswith("# toy: rules")
-    for words in (("extend", "--ends", "2d"), ("close", "--now", "-o", str(tmp_path / "mine"))):
+    for words in (("extend", "--ends", "9d"), ("close", "--now", "-o", str(tmp_path / "mine"))):
         refused = cli("challenge", *words)
         assert (refused.exit_code, "only a founder says when a contest ends" in refused.stderr) == (6, True)
     assert not (tmp_path / "mine").exists()
@@ -321,7 +323,7 @@ def test_a_root_key_under_a_passphrase_founds_a_contest(cli: Cli, toy: Task, mon
     assert made.exit_code == 0, made.stderr
     monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
     assert strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer).founder
-    assert cli("challenge", "extend", "--ends", "2d").exit_code == 0
+    assert cli("challenge", "extend", "--ends", "9d").exit_code == 0
 
 
 def test_an_open_contest_names_attestors_and_still_has_a_founder(cli: Cli, toy: Task, tmp_path: Path) -> None:
@@ -330,4 +332,4 @@ def test_an_open_contest_names_attestors_and_still_has_a_founder(cli: Cli, toy: 
     invite = read_invite(made.line.rsplit(" ", 1)[1])
     assert (invite.token, len(invite.manifest.trust.attestors)) == (None, 2)
     assert "autoresearch node id attest" in (tmp_path / "toy-challenge" / "rules.md").read_text()
-    assert cli("challenge", "extend", "--ends", "2d").exit_code == 0
+    assert cli("challenge", "extend", "--ends", "9d").exit_code == 0

@@ -192,12 +192,15 @@ def set_end(notebook: Notebook, ends_ms: int, now_ms: int) -> Record:
     Raises:
         NotFound: there is no contest.
         Refused: this participant is no founder.
-        UsageError: the end does not lie behind the begin.
+        UsageError: the end does not lie behind the begin; or it is to come, and earlier than the end before.
     """
     before, _ = challenge_here(notebook.log)
     body = before.body_as(Contest)
     if ends_ms <= body.begins:
         raise UsageError(f"the contest begins {moment(body.begins)}, so it can't end {moment(ends_ms)}")
+    if now_ms < ends_ms < body.ends:
+        sentence = f"the contest ends {moment(body.ends)}, and {moment(ends_ms)} is earlier"
+        raise UsageError(sentence, hint="give a later end; or end it at once: autoresearch challenge close --now")
     return publish(notebook, msgspec.structs.replace(body, ends=ends_ms), now_ms, links=[before.id])
 
 

@@ -134,9 +134,9 @@ def show(
 
 @app.command(
     "challenge extend",
-    ("autoresearch challenge extend --ends 2d", "it ends in two days from now"),
+    ("autoresearch challenge extend --ends 9d", "it ends in nine days from now"),
     ("autoresearch challenge extend --ends 2026-12-24T18:00", "at a time of this machine's clock"),
-    ("autoresearch challenge extend --ends 2d -o ~/my-task-challenge", "and write its page of rules anew"),
+    ("autoresearch challenge extend --ends 9d -o ~/my-task-challenge", "and write its page of rules anew"),
     see="challenge show, challenge close, network invite",
 )
 def extend(
@@ -146,7 +146,7 @@ def extend(
         str, typer.Option("-o", "--output", metavar="FOLDER", help="The folder of its page, to write it anew.")
     ] = "",
 ) -> Answered:
-    """As a founder, give the contest another end. It reaches every participant; the last one holds."""
+    """As a founder, give the contest a later end. It reaches every participant; the last one holds."""
     ends_ms = parse_end(ends, home.now_ms())
     folder = typed_path(output).absolute() if output else None
     line = joining_line(folder) if folder else ""
