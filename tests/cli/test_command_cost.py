@@ -15,7 +15,15 @@ from tests.cli.test_help import LISTING
 HELP = {"ask.commands", "errors", "version"}
 # What shows an answer of the daemon: types, words, columns. What reads a log, signs or runs anything is not among it.
 SHOWING = HELP | {
-    *("ask.client", "ask.discussion", "ask.node", "ask.node_acts", "ask.operation", "ask.people.participants"),
+    *(
+        "ask.challenges.answers",
+        "ask.client",
+        "ask.discussion",
+        "ask.node",
+        "ask.node_acts",
+        "ask.operation",
+        "ask.people.participants",
+    ),
     *("ask.questions", "ask.records", "ask.registry.components", "ask.requests", "ask.runs.answers", "extensions"),
     *("face.columns.column", "face.columns.node", "face.columns.people", "face.columns.runs", "judging.places"),
     *("log.standing.answers", "paths", "record.encoding", "record.kinds", "services.presence", "settings", "hours"),
