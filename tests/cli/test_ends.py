@@ -24,7 +24,7 @@ ACTS = {
     *("node finish", "node events", "node setup", "node install", "node uninstall", "node backup", "node restore"),
     *("node repair", "node compact", "node import", "node config", "node doctor", "network new", "network join"),
     *("network invite", "network admit", "network dismiss", "network trust", "network distrust", "network use"),
-    *("network bring", "network forget", "note add", "publish"),
+    *("network bring", "network forget", "note add", "publish", "task attack"),
 }
 
 
