@@ -248,9 +248,10 @@ def test_where_no_node_answers_join_says_why_and_goes_on_later(machine: Machines
     assert "autoresearch join lab goes on from here" in alone.stderr
     founder("up")
     later = second("join", "lab")  # no terminal: nothing is asked, and nothing begins
-    assert "admitted by" in later.stdout
     assert "autoresearch work line lets this machine run experiments" in later.stderr
     assert "line: val_loss, lower is better, 2 runs" in later.stdout
+    # The founder's node admits as soon as it has seen the join: on a busy machine after the first answer.
+    wait_for(lambda: "admitted by" in second("join", "lab").stdout)
     assert strictly(second("join", "lab", "--json").stdout, JoinAnswer).working is False
 
     screen = on_terminal([*AUTORESEARCH, "join", "lab"], typed="n\n", **second.environment)
