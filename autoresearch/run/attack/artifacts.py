@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autoresearch.run.attack.spy import scalar
+
 _MOST_BYTES = 16 << 20
 # A sequence of fewer scalars is no list of answers.
 LEAST_ANSWERS = 5
@@ -70,7 +72,7 @@ def opened(content: bytes) -> ArtifactForm | None:
 
 def _table(text: str, lines: list[str]) -> ArtifactForm | None:
     delimiter = next((sign for sign in ("\t", ",", ";", " ") if lines and sign in lines[0].strip()), ",")
-    rows = [[_scalar(cell) for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    rows = [[scalar(cell) for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
     if not rows or len({len(row) for row in rows}) > 1 or not any(isinstance(cell, float | int) for cell in rows[-1]):
         return None
     header = rows[0] if len(rows) > 1 and all(isinstance(cell, str) for cell in rows[0]) else None
@@ -87,15 +89,6 @@ def _table(text: str, lines: list[str]) -> ArtifactForm | None:
         return (out.getvalue().rstrip("\n") + end).encode()
 
     return ArtifactForm("table", columns, write)
-
-
-def _scalar(cell: str) -> object:
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell
 
 
 def _numpy(content: bytes) -> ArtifactForm | None:
