@@ -158,6 +158,18 @@ def test_a_silent_engine_ends_no_run(scene: Scene) -> None:
     assert scene.home == [("search-1", "ok: ")]
 
 
+def test_what_could_not_be_removed_is_removed_when_the_place_answers(scene: Scene) -> None:
+    def goes_away() -> None:
+        scene.engine.fault = TimedOut("no route")
+
+    scene.play(scene.carry, goes_away)
+    scene.play(lambda: scene.elsewhere.forget("memory", scene.folder))
+    assert scene.engine.jobs.keys() == {scene.folder.name}
+    scene.engine.fault = None
+    scene.play(lambda: None)
+    assert scene.engine.jobs == {}
+
+
 def test_another_daemon_finds_a_run_by_its_folder(scene: Scene) -> None:
     scene.play(scene.carry)
     scene.elsewhere = scene.daemon()

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {"autoresearch": ROOT, "autoresearch_cli": ROOT / "cli", "autoresearch_daemon": ROOT / "daemon"}
 PACKAGES |= {folder.name: folder.parent for folder in (ROOT / "extensions").glob("autoresearch_*")}
 DEVELOPMENT = {"test", "lint", "benchmark", "docs"}
-# The program of a task; what the extras "mcp" and "network" are built upon.
-ALLOWED = {"train", "starlette", "typing_extensions", "uvicorn", "multiaddr", "trio", "zeroconf"}
+# The program of a task; what the extras "mcp" and "network" are built upon; what its own component declares (`needs`).
+ALLOWED = {"train", "starlette", "typing_extensions", "uvicorn", "multiaddr", "trio", "zeroconf", "openenv"}
 
 
 def plain(name: str) -> str:

@@ -23,6 +23,8 @@ from autoresearch_daemon.workers import protocol
 
 # How often an executor is asked about all its runs.
 LOOK_SECONDS = 5.0
+# While no run is there, what could not be removed is tried again after so long.
+LEFT_SECONDS = 60.0
 # A run that was stopped has so long to show its outcome; a job that waited has none.
 STOPPED_SECONDS = 15.0
 
@@ -61,6 +63,7 @@ class ExecutorRuns:
         self.levels: dict[str, int] = {}
         self._executors: dict[str, Executor] = {}
         self._carried: dict[str, ExecutorRun] = {}
+        self._left: dict[Path, str] = {}
         self._news = asyncio.Event()
 
     def __contains__(self, place: str) -> bool:
@@ -83,11 +86,18 @@ class ExecutorRuns:
         self._news.set()
 
     def forget(self, executor: str, folder: Path) -> None:
-        """End what there still is of a run that nobody here waits for. Blocks; a place that is away is left alone."""
+        """End what there still is of a run that nobody here waits for. Blocks; a place that is away is asked later."""
         try:
             self.executor(executor).forget(folder)
+        except TimedOut as error:
+            if folder not in self._left:
+                logger.warning("a run may go on", run=folder.name, executor=executor, reason=str(error))
+            self._left[folder] = executor
         except AutoresearchError as error:
             logger.warning("a run may go on", run=folder.name, executor=executor, reason=str(error))
+            self._left.pop(folder, None)
+        else:
+            self._left.pop(folder, None)
 
     async def keep(self) -> None:
         """Look after the runs until cancelled."""
@@ -100,9 +110,9 @@ class ExecutorRuns:
                     executor.close()
 
     async def _keep_once(self) -> None:
-        if self._carried:
+        if self._carried or self._left:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), self.look_seconds)
+                await asyncio.wait_for(self._news.wait(), self.look_seconds if self._carried else LEFT_SECONDS)
         else:
             await self._news.wait()
         self._news.clear()
@@ -112,9 +122,13 @@ class ExecutorRuns:
             logger.exception("looking after runs elsewhere failed")
 
     async def look(self) -> None:
-        """Start what waits, stop what is to stop, bring home what has ended."""
+        """Start what waits, stop what is to stop, bring home what has ended, remove what could not be removed before."""
         for executor in {carried.executor for carried in self._carried.values()}:
             await self._look(executor)
+        for folder, executor in list(self._left.items()):
+            await asyncio.to_thread(self.forget, executor, folder)
+            if folder in self._left:
+                break  # each try takes its time to find out that the place is away
 
     async def _look(self, executor: str) -> None:
         for place, carried in list(self._carried.items()):
