@@ -25,13 +25,13 @@ from autoresearch_cli.rendering.output import say
 if TYPE_CHECKING:
     import subprocess
 
-# A cold start reads the log and tries the sandbox; more than a minute means that something hangs.
-READY_SECONDS = 60.0
+# A cold start reads the log, on a busy machine for half a minute; more than three mean that something hangs.
+READY_SECONDS, SLOW_SECONDS = 180.0, 10.0
 # It answers but is not ready: the sandbox's test takes seconds; a full disk or a log that is behind lasts.
 UNREADY_SECONDS = 15.0
 POLL_SECONDS = 0.05
 READY = "ready"
-STOP_SECONDS = 15.0
+STOP_SECONDS = 60.0
 KEY_MADE = "made a root key, unencrypted → autoresearch node id passphrase encrypts it"
 # What errors end with; above are signals and faults.
 MOST_EXIT_STATUS = 9
@@ -148,7 +148,8 @@ def unready(health: Health) -> str:
 
 def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, seconds: float) -> Health:
     """Wait for a daemon that is not the one which started at ``since_ms``."""
-    deadline = time.monotonic() + seconds
+    begun = time.monotonic()
+    deadline, is_slow = begun + seconds, False
     health = None
     while time.monotonic() < deadline:
         if (code := ended()) is not None:
@@ -159,13 +160,17 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
             if AutoresearchError.exit_status < code <= MOST_EXIT_STATUS:
                 error.exit_status = code  # a refusal of the daemon is one here
             raise error
-        with suppress(DaemonNotRunning):
+        with suppress(DaemonNotRunning, TimedOut):
             if since_ms is None or home.client().ask(Node.status).started_ms != since_ms:
+                answer = home.client().ready()
+                if answer.status == READY:
+                    return answer
                 if health is None:
                     deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
-                health = home.client().ready()
-                if health.status == READY:
-                    return health
+                health = answer
+        if health is None and not is_slow and time.monotonic() > begun + SLOW_SECONDS:
+            is_slow = True
+            say(f"the daemon takes long to start, as on a busy machine; it has {seconds:.0f} s")
         time.sleep(POLL_SECONDS)
     if health is None:
         raise TimedOut(f"the daemon does not answer after {seconds:.0f} s", hint="autoresearch node doctor")

@@ -16,6 +16,7 @@ import httpx
 import msgspec
 import psutil
 import pytest
+from autoresearch_cli import starting
 from autoresearch_cli.models import DemoAnswer, DownAnswer, OpenAnswer, UpAnswer
 from autoresearch_cli.starting import is_alive
 from autoresearch_exports.git import GitExportAnswer
@@ -199,6 +200,19 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
         assert status.task.best.reported_runs == 3
     finally:
         assert process("down").returncode == 0
+
+
+def test_a_daemon_that_starts_slowly_is_waited_for(
+    toy: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(starting, "UNREADY_SECONDS", 0.0)  # so long it has once it answers, and not before
+    monkeypatch.setattr(starting, "SLOW_SECONDS", 0.0)
+    try:
+        starting.ensure_running()
+        assert "takes long to start, as on a busy machine; it has 180 s" in capsys.readouterr().err
+        assert starting.is_running()
+    finally:
+        starting.stop()
 
 
 def test_up_says_what_is_wrong_and_what_to_do_when_the_daemon_does_not_start(process: Process, toy: Path) -> None:
