@@ -122,7 +122,7 @@ class ExecutorRuns:
             logger.exception("looking after runs elsewhere failed")
 
     async def look(self) -> None:
-        """Start what waits, stop what is to stop, bring home what has ended, remove what could not be removed before."""
+        """Start what waits, stop what is to stop, bring home what has ended, remove what is left of earlier ones."""
         for executor in {carried.executor for carried in self._carried.values()}:
             await self._look(executor)
         for folder, executor in list(self._left.items()):
