@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -34,9 +35,17 @@ class PageSection:
 
 
 def rules_of(
-    name: str, summary: str, definition: Mapping[str, object], challenge: Contest, network: Network
+    name: str,
+    summary: str,
+    definition: Mapping[str, object],
+    challenge: Contest,
+    network: Network,
+    *,
+    attacked: str = "",
 ) -> list[PageSection]:
     """The page of rules, section by section, without how to join. ``definition`` is that of the published task.
+
+    ``attacked`` is what participants found when they attacked it, where any did.
 
     Raises:
         msgspec.ValidationError: it is the definition of no task.
@@ -60,10 +69,12 @@ def rules_of(
                 f"The number is {metric.name}; {better}. It is measured by {MEASURED_BY[metric.source]}.",
                 f"A run may spend {brief(budget.amount)} {BUDGET_UNITS[budget.unit]}. A run that spends more fails.",
                 *(
-                    ["The program prints its number itself, so an edit could print any. A jump is not believed."]
+                    ["The number is self-reported: an edit of the program could print any. A jump is not believed."]
                     if metric.source == "stdout"
                     else []
                 ),
+                f"Whether it can be cheated: {attacked or 'nobody has published a report of attacks on it'}. "
+                f"As it is now: autoresearch task reports {shlex.quote(one_line(name))}",
                 *([f"No honest {metric.name} passes {brief(metric.floor)}."] if metric.floor is not None else []),
             ],
         ),

@@ -39,7 +39,7 @@ from autoresearch.trust.identity import DEVICE_FILE, load_identity
 from autoresearch.trust.invite import DAYS_MAX, USES_MAX, Invitations, write_invite
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import write_whole
-from autoresearch.words import Result, RunState
+from autoresearch.words import MEASURED_BY, Result, RunState
 from autoresearch_cli import home, local_log, starting
 from autoresearch_cli.acts.checks import task_checks
 from autoresearch_cli.acts.exports import write_pages
@@ -255,8 +255,11 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
     if placed and all(each.outcome != RunState.CONFIRMED for each in placed):
         why = f": {answer.note}" if answer.note else ""
         few = [f"No place is confirmed, so the places go by reported values{why}."]
+    task = answer.task
+    measured = [f"Its number is self-reported: measured by {MEASURED_BY['stdout']}."] if task.self_reported else []
+    attacked = f"The task: {task.attacked or 'nobody who is attested has published a report of attacks on it'}."
     sections = [
-        PageSection(f"{answer.title}: final board", [about, total, *few]),
+        PageSection(f"{answer.title}: final board", [about, *measured, attacked, total, *few]),
         PageSection("Places", [submission_line(each) for each in placed] or ["No submission took a place."]),
     ]
     if answer.comparisons:
