@@ -27,7 +27,11 @@ def counts_of(body: Note) -> dict[str, int] | None:
     None where they can't be those of a report, as 500 held of 5.
     """
     counts = {name: number for name, number in body.metrics.items() if isinstance(number, int) and number >= 0}
-    if body.attack is None or len(counts) < len(body.metrics) or not {"attacks", "quick", "tried", "held"} <= set(counts):
+    if (
+        body.attack is None
+        or len(counts) < len(body.metrics)
+        or not {"attacks", "quick", "tried", "held"} <= set(counts)
+    ):
         return None
     through = sum(number for name, number in counts.items() if name not in ("attacks", "quick", "tried", "held"))
     is_sound = 0 < counts["tried"] <= _ATTACKS_MOST and counts["held"] + through == counts["tried"]
@@ -78,10 +82,10 @@ def _sentence(reports: list[AttackView], where: str) -> str:
         return ""
     first = max(reports, key=lambda view: (view.tried - view.held, view.tried))
     alike = [view for view in reports if bool(view.holes) == bool(first.holes)]
-    quick = " (quick)" if first.quick else ""
+    quick = " (quick half)" if first.quick else ""
     listed = "" if first.attacks == ATTACKS_VERSION else f", with list {first.attacks} of attacks"
     parts = [
-        f"attacked{quick}: {first.held} of {first.tried} held, by {counted(len(alike), 'participant')}{where}{listed}",
+        f"attacked: {first.held} of {first.tried} held{quick}, by {counted(len(alike), 'participant')}{where}{listed}",
         *dict.fromkeys(_SENTENCES.get(hole, "a hole that this version has no words for") for hole in first.holes),
         *([f"{counted(len(reports) - len(alike), 'other')} say that all held"] if len(alike) < len(reports) else []),
     ]

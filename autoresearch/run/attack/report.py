@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -90,7 +91,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
     seconds: float
     holes: list[HoleView]
     rows: list[AttackRow]
-    others: list[ComparedReport] = []
+    others: Sequence[ComparedReport] = ()
 
     @property
     def held(self) -> int:
@@ -100,7 +101,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """The whole in a few words, as pages show it: ``attacked: 43 of 43 held``."""
-        return f"attacked{' (quick)' if self.quick else ''}: {self.held} of {self.tried} held"
+        return f"attacked: {self.held} of {self.tried} held{' (quick half)' if self.quick else ''}"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -115,7 +116,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
         """The same for others to read and to repeat, without places on this machine and without ready programs."""
         rows = [msgspec.structs.replace(row, folder="") for row in self.rows]
         holes = [msgspec.structs.replace(hole, folder="", diff="") for hole in self.holes]
-        return msgspec.json.encode(msgspec.structs.replace(self, rows=rows, holes=holes, others=[]))
+        return msgspec.json.encode(msgspec.structs.replace(self, rows=rows, holes=holes, others=()))
 
 
 def holes_of(rows: list[AttackRow], diffs: dict[str, str]) -> list[HoleView]:

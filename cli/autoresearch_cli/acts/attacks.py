@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -106,7 +106,7 @@ def compared(report: AttackReport) -> list[ComparedReport]:
         for view in views[:_COMPARED]:
             record = desk.log.records.get(parse_id(view.id))
             try:
-                other = with_blobs(lambda record=record: published_report(desk.log, desk.blobs, record))
+                other = with_blobs(partial(published_report, desk.log, desk.blobs, record))
             except AutoresearchError as error:
                 rows.append(ComparedReport(id=view.id, participant=view.participant, why=str(error)))
             else:

@@ -40,7 +40,7 @@ _NAMES = 5
     ("autoresearch task attack moons", "a published one: does it end as others report?"),
     see="task reports, task new, task pin, publish task, node doctor task",
 )
-def attack(  # noqa: PLR0913 - what a person may say of attacks
+def attack(
     folder: Annotated[
         str,
         typer.Argument(
@@ -108,7 +108,9 @@ def reports(
     task: Annotated[
         str,
         typer.Argument(
-            metavar="TASK", help="A task's name or digest. Left out: the one worked on last.", autocompletion=complete_task
+            metavar="TASK",
+            help="A task's name or digest. Left out: the one worked on last.",
+            autocompletion=complete_task,
         ),
     ] = "",
     *,

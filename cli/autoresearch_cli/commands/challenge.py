@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from autoresearch.ask import publishing, questions
@@ -94,7 +94,7 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     signer = contests.locked_root()
     contests.check_task(task)
     lacking = attacked_before(task, wanted=attack)
-    plan = replace(plan, attacked=not lacking)
+    plan = msgspec.structs.replace(plan, attacked=not lacking)
     contests.found_network_of(plan, signer=signer, start=start)
     answer = contests.invite(plan, page, number)
     yield answer
