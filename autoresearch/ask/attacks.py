@@ -16,8 +16,8 @@ from autoresearch.record.kinds import Note
 from autoresearch.run.attack.target import ATTACKS_VERSION, HOLE_SENTENCES
 from autoresearch.text import counted
 
-# The newest reports of so many devices are read; a report counts at most so many attacks.
-_REPORTS_MOST, _ATTACKS_MOST = 500, 10_000
+# The newest reports of so many devices are read, and of so many strange ones; a report counts at most so many attacks.
+_REPORTS_MOST, _STRANGERS_MOST, _ATTACKS_MOST = 500, 50, 10_000
 _SENTENCES: dict[str, str] = {hole.value: sentence for hole, sentence in HOLE_SENTENCES.items()}
 
 
@@ -46,7 +46,7 @@ def attacks_answer(log: Log, task: FoundTask) -> AttacksAnswer:
 def _attacks(log: Log, task: FoundTask) -> AttacksAnswer:
     trust, views = trust_context(log), dict[str, AttackView]()
     trusted = log.texts.attack_reports(task.digest, limit=_REPORTS_MOST, authors=trusted_authors(trust, None))
-    others = log.texts.attack_reports(task.digest, limit=_REPORTS_MOST) if trust.naming else []
+    others = log.texts.attack_reports(task.digest, limit=_STRANGERS_MOST) if trust.naming else []
     for note in dict.fromkeys([*trusted, *others]):
         body, participant = log.records.get(note.id).body_as(Note), participant_of(log, note.author, note.time)
         counts = counts_of(body)
@@ -62,7 +62,9 @@ def _attacks(log: Log, task: FoundTask) -> AttacksAnswer:
             quick=bool(quick),
             tried=tried,
             held=held,
-            holes={name: number for name, number in counts.items() if number},
+            holes=dict(
+                sorted(((name, number) for name, number in counts.items() if number), key=lambda hole: -hole[1])
+            ),
             report=body.attack.sha256.hex(),
         )
     reports = sorted(views.values(), key=lambda view: not view.attested)
@@ -87,6 +89,6 @@ def _sentence(reports: list[AttackView], where: str) -> str:
     parts = [
         f"attacked: {first.held} of {first.tried} held{quick}, by {counted(len(alike), 'participant')}{where}{listed}",
         *dict.fromkeys(_SENTENCES.get(hole, "a hole that this version has no words for") for hole in first.holes),
-        *([f"{counted(len(reports) - len(alike), 'other')} say that all held"] if len(alike) < len(reports) else []),
+        *([f"all held by {counted(len(reports) - len(alike), 'other')}"] if len(alike) < len(reports) else []),
     ]
     return "; ".join(parts)

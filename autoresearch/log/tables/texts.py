@@ -91,7 +91,8 @@ class Texts:
 
     def attack_reports(self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None) -> list[FoundText]:
         """The newest report of each device on attacks on a task, the newest first."""
-        return self._found(_REPORTS, "author", [task], authors, limit)
+        rows = self._found(_REPORTS, "author", [task], authors, limit)
+        return sorted(rows, key=lambda note: (-note.time, note.id))[:limit]
 
     def count_hidden_notes(self, task: bytes) -> int:
         """How many notes on a task are hidden, without reports of attacks."""
