@@ -49,7 +49,9 @@ def reports(process: Process, task: str) -> AttacksAnswer:
 
 
 @pytest.mark.slow
-def test_a_published_task_has_its_report_beside_it_and_others_repeat_it(process: Process, tmp_path: Path) -> None:
+def test_a_published_task_has_its_report_beside_it_and_others_repeat_it(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, bundle = shell_task(tmp_path / "count"), tmp_path / "log.car"
 
     published = process("publish", "task", str(folder))
@@ -62,22 +64,18 @@ def test_a_published_task_has_its_report_beside_it_and_others_repeat_it(process:
     assert "at most 60 s" not in again.stderr, "the report is there"
     assert [view] == reports(process, "count").reports, "and published"
     whole = strictly(process("task", "reports", "--read", view.id, "--json").stdout, AttackReport)
-    assert whole.counts == read_report(folder, view_digest(process)).counts  # type: ignore[union-attr]
+    assert whole.counts == read_report(folder, reports(process, "count").digest).counts  # type: ignore[union-attr]
     assert str(tmp_path) not in whole.published.decode()
     assert "reports\tattacked: " in process("task", "show", str(folder)).stdout
 
     assert process("run", "export", "--bundle", str(bundle)).returncode == 0
-    other = {"AUTORESEARCH_HOME": str(tmp_path / "other")}
-    assert process("node", "import", str(bundle), **other).returncode == 0
-    repeated = process("task", "attack", "count", "--quick", "--publish", "--json", **other)
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "other"))
+    assert process("node", "import", str(bundle)).returncode == 0
+    repeated = process("task", "attack", "count", "--quick", "--publish", "--json")
     assert repeated.returncode == 1, repeated.stderr
     [beside] = strictly(repeated.stdout, AttackReport).others
     assert (beside.id, beside.both, beside.differing, beside.why) == (view.id, view.tried, [], "")
-    assert "by 2 participants" in process("task", "reports", "count", **other).stderr
-
-
-def view_digest(process: Process) -> str:
-    return reports(process, "count").digest
+    assert "by 2 participants" in process("task", "reports", "count").stderr
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView
+from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView, SubmissionView
 from autoresearch.ask.challenges.board import challenge_here
 from autoresearch.ask.challenges.founding import (
     JOIN_COMMAND,
@@ -25,7 +25,7 @@ from autoresearch.ask.challenges.founding import (
 from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, joining
 from autoresearch.ask.runs.diffs import blob_text
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
-from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending, submission_line
+from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_HEAD, ending, submission_cells
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
@@ -260,15 +260,19 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
     attacked = f"The task: {task.attacked or 'nobody who is attested has published a report of attacks on it'}."
     sections = [
         PageSection(f"{answer.title}: final board", [about, *measured, attacked, total, *few]),
-        PageSection("Places", [submission_line(each) for each in placed] or ["No submission took a place."]),
+        PageSection("Places", [] if placed else ["No submission took a place."], table=_table(placed)),
     ]
     if answer.comparisons:
         sections.append(
             PageSection("How the first places differ", [f"{fact.sentence}." for fact in answer.comparisons])
         )
     if rest:
-        sections.append(PageSection("Submissions without a place", [submission_line(each) for each in rest]))
+        sections.append(PageSection("Submissions without a place", [], table=_table(rest)))
     return sections
+
+
+def _table(submissions: Sequence[SubmissionView]) -> list[Sequence[str]]:
+    return [SUBMISSION_HEAD, *map(submission_cells, submissions)] if submissions else []
 
 
 def _as_csv(rows: Sequence[Sequence[str]]) -> str:
