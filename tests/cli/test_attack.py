@@ -87,9 +87,9 @@ def test_a_contest_says_what_attacks_came_to_on_every_page(process: Process, tmp
     assert made.returncode == 0, made.stderr
     sentence = reports(process, "count").sentence
     assert "by 1 participant; the program states its own number" in sentence
-    shown = process("challenge", "show").stdout
-    assert f"attacked\t{sentence.removeprefix('attacked: ')}\n" in shown
-    assert "self-reported" in shown
+    screen = process("challenge", "show").stdout
+    assert f"attacked\t{sentence.removeprefix('attacked: ')}\n" in screen
+    assert "self-reported" in screen
     assert sentence in process("challenge", "show", "--rules").stdout.replace("\\", "")
     closed = process("challenge", "close", "--now", "-o", str(tmp_path / "result"))
     assert closed.returncode == 0, closed.stderr

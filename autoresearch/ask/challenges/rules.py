@@ -74,7 +74,7 @@ def rules_of(
                     if metric.source == "stdout"
                     else []
                 ),
-                f"Whether it can be cheated: {attacked or 'nobody has published a report of attacks on it'}. "
+                f"The task was {attacked or 'not attacked by an attested participant'}. "
                 f"As it is now: autoresearch task reports {shlex.quote(one_line(name))}",
                 *([f"No honest {metric.name} passes {brief(metric.floor)}."] if metric.floor is not None else []),
             ],
@@ -193,6 +193,7 @@ ul { padding-left: 1.2rem }
 pre { white-space: pre-wrap; background: var(--raise); padding: .7rem; border-radius: .3rem; font-size: .875rem }
 table { border-collapse: collapse; width: 100%; font-size: .9rem }
 th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid var(--line) }
+td + td { min-width: 5rem }
 th { color: var(--muted); font-weight: 500; white-space: nowrap }
 @media (max-width: 40rem) {
   thead { display: none } tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line) }

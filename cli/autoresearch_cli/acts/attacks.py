@@ -75,12 +75,12 @@ def attack_here(task: Task, *, quick: bool, only: str, seconds: float, place: Pa
             typer.echo("\r\x1b[K", nl=False, err=True)
 
 
-def attacked_before(task: Task, *, wanted: bool) -> str:
+def attacked_before(task: Task, *, try_it: bool) -> str:
     """Have a report beside a task that others are to work on: that which is there, or the quick half is run now.
 
     Returns why there is none; empty where there is one.
     """
-    if not wanted:
+    if not try_it:
         return "left out by --no-attack"
     report = read_report(task.folder, task.digest.hex())
     if report is None or report.attacks != ATTACKS_VERSION:

@@ -257,7 +257,7 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
         few = [f"No place is confirmed, so the places go by reported values{why}."]
     task = answer.task
     measured = [f"Its number is self-reported: measured by {MEASURED_BY['stdout']}."] if task.self_reported else []
-    attacked = f"The task: {task.attacked or 'nobody who is attested has published a report of attacks on it'}."
+    attacked = f"The task was {task.attacked or 'not attacked by an attested participant'}."
     sections = [
         PageSection(f"{answer.title}: final board", [about, *measured, attacked, total, *few]),
         PageSection("Places", [] if placed else ["No submission took a place."], table=_table(placed)),
@@ -272,7 +272,9 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
 
 
 def _table(submissions: Sequence[SubmissionView]) -> list[Sequence[str]]:
-    return [SUBMISSION_HEAD, *map(submission_cells, submissions)] if submissions else []
+    """A row of the board for each; those that all take no place have no column of places."""
+    rows = [SUBMISSION_HEAD, *map(submission_cells, submissions)] if submissions else []
+    return rows if any(each.position for each in submissions) else [row[1:] for row in rows]
 
 
 def _as_csv(rows: Sequence[Sequence[str]]) -> str:

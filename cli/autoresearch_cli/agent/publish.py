@@ -201,7 +201,7 @@ def task(folder: Folder = "", *, attack: Attacked = True) -> Answered:
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
     loaded = load_task(place)
-    lacking = attacked_before(loaded, wanted=attack)
+    lacking = attacked_before(loaded, try_it=attack)
     request = PublishTaskRequest(task=str(loaded.folder), attacked=not lacking)
     status = home.ask(publishing.publish_task, request)
     yield status

@@ -93,7 +93,7 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     number = contests.check_invites(kind, uses, codes)
     signer = contests.locked_root()
     contests.check_task(task)
-    lacking = attacked_before(task, wanted=attack)
+    lacking = attacked_before(task, try_it=attack)
     plan = msgspec.structs.replace(plan, attacked=not lacking)
     contests.found_network_of(plan, signer=signer, start=start)
     answer = contests.invite(plan, page, number)

@@ -226,8 +226,8 @@ def show(
 
     answer = describe(task)
     with suppress(NotFound):  # nobody published it
-        found = home.ask(questions.attacks, OfTask(task=answer.digest)).sentence
-        answer = msgspec.structs.replace(answer, attacked=found)
+        sentence = home.ask(questions.attacks, OfTask(task=answer.digest)).sentence
+        answer = msgspec.structs.replace(answer, attacked=sentence)
     yield answer
     print_labelled(_lines(answer, task))
     try:
