@@ -108,7 +108,7 @@ def notes_of(log: Log, run: Record) -> list[NoteView]:
     """The newest notes whose evidence is a run."""
     assert isinstance(run.body, Run)
     near = log.records.newest(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN, visible=True)
-    linked = [record for record in near if run.id in record.links]
+    linked = [record for record in near if run.id in record.links and record.body_as(Note).attack is None]
     return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
 
 

@@ -356,7 +356,7 @@ LINEAGE_COLUMNS: Columns[LineageStep] = (
 
 def attacked_words(task: TaskStatus) -> str:
     """What attested participants found when they attacked a task, or how to try."""
-    return task.attacked.removeprefix("attacked: ") or f"not yet: autoresearch task attack {task.digest[:16]} --publish"
+    return task.attacked.removeprefix("attacked: ") or f"not yet: autoresearch task attack {task.digest[:12]} --publish"
 
 
 TASK_COLUMNS: Columns[TaskStatus] = (

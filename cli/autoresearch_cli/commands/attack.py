@@ -93,7 +93,7 @@ def attack(
         else:
             say("it says nothing of attacks that were not tried; a person may know more")
         if publish:
-            say(f"the report is published → autoresearch task reports {task.name}")
+            say(f"the report is published → autoresearch task reports {report.digest[:12]}")
     raise typer.Exit(1 if report.through else 0)
 
 
@@ -109,7 +109,7 @@ def reports(
         str,
         typer.Argument(
             metavar="TASK",
-            help="A task's name or digest. Left out: the one worked on last.",
+            help="A task's name, digest or folder. Left out: the one worked on last.",
             autocompletion=complete_task,
         ),
     ] = "",
@@ -126,16 +126,18 @@ def reports(
             report = with_blobs(lambda: published_report(desk.log, desk.blobs, record))
         yield report
         _tell(report)
-        say(f"→ does it end so here, too? autoresearch task attack {report.digest[:16]}")
+        say(f"→ does it end so here, too? autoresearch task attack {report.digest[:12]}")
         return
-    answer = home.ask(questions.attacks, OfTask(task=task or None))
+    is_folder = "/" in task or (task and typed_path(task).exists())
+    digest = load_task(home.existing_folder(task)).digest.hex() if is_folder else task
+    answer = home.ask(questions.attacks, OfTask(task=digest or None))
     yield answer
     with paged():
         print_list(REPORT_COLUMNS, answer.reports, now_ms=home.now_ms())
     if answer.self_reported:
         say(f"the number of {answer.task} is self-reported: the program prints it, so an edit could print any")
     say(answer.sentence or f"no attested participant published a report of attacks on {answer.task}")
-    say(f"→ autoresearch task attack {answer.digest[:16]}{'' if answer.reports else ' --publish'}")
+    say(f"→ autoresearch task attack {answer.digest[:12]}{'' if answer.reports else ' --publish'}")
 
 
 def _place_for_programs(task: Task, keep: str) -> Path:
