@@ -85,6 +85,7 @@ NOUNS: dict[str, Noun] = {
             "lock": CommandEntry("commands.task", "Lock the Python packages that a task's program needs."),
             "allow": CommandEntry("commands.task", "Allow a task's Python packages on this machine, and install them."),
             "attack": CommandEntry("commands.attack", "Try to cheat a task: a red team for how it is measured."),
+            "reports": CommandEntry("commands.attack", "What participants found when they attacked a task."),
             "effects": CommandEntry("commands.best", "What each setting of a task did to the metric."),
             "archive": CommandEntry("commands.task", "Put a task away on this machine."),
             "restore": CommandEntry("commands.task", "Take a task out of the archive."),

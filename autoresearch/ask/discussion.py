@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from autoresearch.log.standing.answers import NOBODY, Answer, ParticipantView
 
 
@@ -141,3 +143,36 @@ class AskAnswer(Answer, frozen=True, kw_only=True):
     cited: list[str] = []
     model: str = ""
     reason: str = ""
+
+
+class AttackView(msgspec.Struct, frozen=True, kw_only=True):
+    """A participant's report of attacks on a task: its record, and how many of the attacks that were tried were held.
+
+    ``attacks`` is the version of the list of attacks, ``quick``: its first half. ``holes`` counts attacks that got
+    through by what they used. ``report`` is the SHA-256 of the whole. Those of unattested participants count nowhere.
+    """
+
+    id: str
+    time_ms: int
+    participant: ParticipantView = NOBODY
+    attested: bool = False
+    attacks: int
+    quick: bool
+    tried: int
+    held: int
+    holes: dict[str, int] = {}
+    report: str = ""
+
+
+class AttacksAnswer(Answer, frozen=True, kw_only=True):
+    """What participants found when they attacked a task: a ``sentence``, and the newest report of each.
+
+    ``self_reported``: its programs print the number themselves.
+    """
+
+    schema: str = "autoresearch.attacks/1"
+    task: str
+    digest: str
+    self_reported: bool = False
+    sentence: str = ""
+    reports: list[AttackView] = []

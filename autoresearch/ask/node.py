@@ -58,7 +58,8 @@ class TaskStatus(answers.Answer, frozen=True, kw_only=True):
 
     ``best`` is the program to build upon, ``@``. ``baseline`` is the reported value of the task's own program.
     ``closed`` is the share of the way from the baseline to the floor, 0 to 1, by the verified value of the best or else
-    its reported one. ``archived``: a person put it away on this machine.
+    its reported one. ``archived``: a person put it away on this machine. ``attacked`` says what attested participants
+    found when they attacked it; empty: nothing yet. ``self_reported``: its programs print the number themselves.
     """
 
     name: str
@@ -73,6 +74,8 @@ class TaskStatus(answers.Answer, frozen=True, kw_only=True):
     runs: int = 0
     failed: int = 0
     archived: bool = False
+    attacked: str = ""
+    self_reported: bool = False
 
 
 class RunInHand(answers.Answer, frozen=True, kw_only=True):

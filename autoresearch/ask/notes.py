@@ -108,7 +108,7 @@ def notes_of(log: Log, run: Record) -> list[NoteView]:
     """The newest notes whose evidence is a run."""
     assert isinstance(run.body, Run)
     near = log.records.newest(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN, visible=True)
-    linked = [record for record in near if run.id in record.links]
+    linked = [record for record in near if run.id in record.links and record.body_as(Note).attack is None]
     return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
 
 
@@ -159,8 +159,8 @@ def note_on(
     if request.instead_of:
         before = own_record(log, request.instead_of, author, archived=archived)
         name, body = short_id(before.id), before.body
-        if not isinstance(body, Note) or body.hides is not None:
-            kind = with_article(before.kind) if not isinstance(body, Note) else "a list of what is hidden"
+        if not isinstance(body, Note) or body.hides is not None or body.attack is not None:
+            kind = with_article(before.kind) if not isinstance(body, Note) else "a list or a report"
             raise UsageError(f"{name} is {kind}, no note to read", hint="autoresearch note list")
         if request.evidence or request.task:
             raise UsageError("a note in place of another has its evidence and its task", hint="leave both out")

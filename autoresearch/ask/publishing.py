@@ -105,13 +105,19 @@ def yank(notebook: Notebook, request: requests.YankRequest) -> YankedAnswer:
 
 @operation("POST /v1/tasks")
 def publish_task(notebook: Notebook, request: requests.PublishTaskRequest) -> TaskStatus:
-    """Publish the task of a folder, with its fixed files and its baseline; nothing where it is published."""
+    """Publish the task of a folder, with its fixed files and its baseline; nothing where it is published.
+
+    With ``attacked`` the report of attacks in the folder is published beside it.
+    """
+    from autoresearch.ask.acts.attack_reports import publish_report
     from autoresearch.ask.lookup import task_of
     from autoresearch.ask.runs.boards import task_status
     from autoresearch.task.loading import folder_of_task, load_task
 
     task = load_task(folder_of_task(request.task))
     notebook.publish_task(task, notebook.now_ms())
+    if request.attacked:
+        publish_report(notebook, task, notebook.now_ms())
     published = task_of(notebook.log, task.digest)
     assert published is not None, "it was just published"
     return task_status(notebook.log, published, author=notebook.author)

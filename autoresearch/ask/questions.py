@@ -11,7 +11,7 @@ import msgspec
 
 from autoresearch.ask import requests
 from autoresearch.ask.challenges.answers import ChallengeAnswer
-from autoresearch.ask.discussion import ClaimsAnswer, NotesAnswer
+from autoresearch.ask.discussion import AttacksAnswer, ClaimsAnswer, NotesAnswer
 from autoresearch.ask.operation import PLAIN, Text, operation
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, VerificationsAnswer
 from autoresearch.ask.records import (
@@ -261,6 +261,14 @@ def notes(desk: Desk, request: requests.NotesOf) -> NotesAnswer:
 
     task = desk.task(request.task)
     return notes_answer(desk.log, task, query=request.query, topic=request.topic, limit=request.limit, me=desk.me)
+
+
+@operation("GET /v1/attacks")
+def attacks(desk: Desk, request: requests.OfTask) -> AttacksAnswer:
+    """What participants found when they attacked a task: the newest report of each, and what they come to."""
+    from autoresearch.ask.attacks import attacks_answer
+
+    return attacks_answer(desk.log, desk.task(request.task))
 
 
 @operation("GET /v1/since")

@@ -570,9 +570,10 @@ class PublishRequest(Description, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class PublishTaskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Publish the task of a folder."""
+    """Publish the task of a folder; with ``attacked`` the report of attacks on it, attack.json there, too."""
 
     task: FolderPath
+    attacked: bool = False
 
 
 class PublishRunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,7 +19,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.chunks import CHUNK_BYTES
 from autoresearch.log.sync.index import varint
 from autoresearch.record.encoding import EncodingError, decode, encode
-from autoresearch.record.kinds import BlobRef, Contest, Release, Run, Task, Verification
+from autoresearch.record.kinds import BlobRef, Contest, Note, Release, Run, Task, Verification
 from autoresearch.record.record import Network, Record
 
 DAG_CBOR, RAW = 0x71, 0x55
@@ -183,6 +183,8 @@ def blobs_of(record: Record, carried: BundledBlobs) -> Iterator[BlobRef]:
         case Contest():
             if body.rules is not None:
                 yield body.rules
+        case Note(attack=BlobRef() as report):
+            yield report
         case Release():
             yield body.bundle
         case Verification():

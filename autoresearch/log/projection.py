@@ -30,6 +30,8 @@ WITHDRAWABLE = {
 }
 # Tables that a withdrawal leaves alone. Who verified wrongly, or made up a lineage, can't make it unsaid.
 EVIDENCE = ("withdrawal", "rules", "delegation", "merge", "verification", "commitment", "fraud", "lineage", "mention")
+# The topic of a note's row where it is the report of attacks on its task.
+ATTACK = "attack"
 # So many links of a run, besides its parent, say what its author had seen.
 MENTIONS_MOST = 8
 # So many verified proofs are kept in memory.
@@ -75,8 +77,13 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
         return [("claim", (n, record.id, *own))]
     if isinstance(body, kinds.Note):
-        row = (n, record.id, body.task, body.topic, record.author, record.time)
-        return [("note", row), ("text_index", _words_of_note(n, record, body))]
+        about = (record.author, record.time)
+        if body.attack is not None:  # no words of it are searched, or told to a model
+            return [("note", (n, record.id, body.task, ATTACK, *about))]
+        return [
+            ("note", (n, record.id, body.task, body.topic, *about)),
+            ("text_index", _words_of_note(n, record, body)),
+        ]
     if isinstance(body, kinds.Verification):
         return _verification(n, record, body)
     if isinstance(body, kinds.Commitment):

@@ -261,7 +261,8 @@ class Note(Body, frozen=True, kw_only=True):
     """A hypothesis, an insight, or past work brought in from elsewhere; the links are its evidence.
 
     With ``hides`` it is a list of what its author hides: keys, ids of records, digests of tasks, and ``hides_words``.
-    A long list has more parts: notes without text, which it links.
+    A long list has more parts: notes without text, which it links. With ``attack`` it is the report of attacks on
+    ``task``, a file whose counts stand in ``metrics``.
     """
 
     topic: Literal["hypothesis", "insight", "history"]
@@ -272,6 +273,7 @@ class Note(Body, frozen=True, kw_only=True):
     status: Annotated[str, Meta(max_length=32)] = ""
     hides: Annotated[list[Hash], Meta(max_length=400)] | None = None
     hides_words: Annotated[list[Title], Meta(max_length=400)] = []
+    attack: BlobRef | None = None
 
 
 class Release(Body, frozen=True, kw_only=True):

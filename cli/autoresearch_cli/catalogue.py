@@ -124,6 +124,9 @@ Reference = Annotated[
 ]
 PARENT_HELP = "The run whose program you edited, or @baseline. Left out: the one that the folder began with."
 Folder = Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")]
+Attacked = Annotated[
+    bool, typer.Option("--attack/--no-attack", help="Try to cheat the task first, within a minute; or leave it out.")
+]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="How long: 90s, 30m, 2h, 1h30m, 3d.")]
 AllowPackages = Annotated[
     bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")

@@ -344,7 +344,8 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     the folder itself. ``packages`` are its own Python
     packages; ``venv`` is the environment of this machine that runs it instead of the node's own. ``search`` is what
     the search changes in its program. ``edit`` are the files of the program, ``build`` and ``command`` what starts it.
-    ``evaluator`` is the command that measures its ``artifact``.
+    ``evaluator`` is the command that measures its ``artifact``. ``attacked`` says what attested participants of this
+    network found when they attacked it, where they did.
     """
 
     schema: str = "autoresearch.task/1"
@@ -373,6 +374,7 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     packages: list[str] = []
     venv: str = ""
     search: list[ConstantAnswer] = []
+    attacked: str = ""
 
 
 class ArchivedAnswer(Answer, frozen=True, kw_only=True):

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
-from autoresearch.run.attack.report import AttackReport
+import pytest
+
+from autoresearch.ask.acts.attack_reports import publish_report
+from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.discussion import AttacksAnswer
+from autoresearch.errors import NotFound
+from autoresearch.paths import Paths
+from autoresearch.run.attack.report import REPORT, AttackReport, read_report
+from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import load_task
 from tests.cli.conftest import Process
 from tests.cli.programs import shell_task
 from tests.cli.test_json import strictly
@@ -31,3 +42,81 @@ def test_an_attack_that_is_none_and_a_folder_that_is_taken_are_refused(process: 
     taken = process("task", "attack", str(folder), "--keep", str(folder))
     assert taken.returncode == 2
     assert "holds something already" in taken.stderr
+
+
+def reports(process: Process, task: str) -> AttacksAnswer:
+    return strictly(process("task", "reports", task, "--json").stdout, AttacksAnswer)
+
+
+@pytest.mark.slow
+def test_a_published_task_has_its_report_beside_it_and_others_repeat_it(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, bundle = shell_task(tmp_path / "count"), tmp_path / "log.car"
+
+    published = process("publish", "task", str(folder))
+    assert published.returncode == 0, published.stderr
+    assert "at most 60 s" in published.stderr
+    [view] = reports(process, "count").reports
+    assert (view.quick, view.holes) == (True, {"own_number": view.tried - view.held})
+
+    again = process("publish", "task", str(folder))
+    assert "at most 60 s" not in again.stderr, "the report is there"
+    assert [view] == reports(process, "count").reports, "and published"
+    whole = strictly(process("task", "reports", "--read", view.id, "--json").stdout, AttackReport)
+    assert whole.counts == read_report(folder, reports(process, "count").digest).counts  # type: ignore[union-attr]
+    assert str(tmp_path) not in whole.published.decode()
+    assert "reports\tattacked: " in process("task", "show", str(folder)).stdout
+
+    assert process("run", "export", "--bundle", str(bundle)).returncode == 0
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "other"))
+    assert process("node", "import", str(bundle)).returncode == 0
+    repeated = process("task", "attack", "count", "--quick", "--publish", "--json")
+    assert repeated.returncode == 1, repeated.stderr
+    [beside] = strictly(repeated.stdout, AttackReport).others
+    assert (beside.id, beside.both, beside.differing, beside.why) == (view.id, view.tried, [], "")
+    assert "by 2 participants" in process("task", "reports", "count").stderr
+
+
+@pytest.mark.slow
+def test_a_contest_says_what_attacks_came_to_on_every_page(process: Process, tmp_path: Path) -> None:
+    folder, page = pin_baseline(shell_task(tmp_path / "count")).folder, tmp_path / "page"
+
+    made = process("challenge", "new", str(folder), *["--ends", "7d", "--for", "friends", "--no-up", "-o"], str(page))
+
+    assert made.returncode == 0, made.stderr
+    sentence = reports(process, "count").sentence
+    assert "by 1 participant; the program states its own number" in sentence
+    screen = process("challenge", "show").stdout
+    assert f"attacked\t{sentence.removeprefix('attacked: ')}\n" in screen
+    assert "self-reported" in screen
+    assert sentence in process("challenge", "show", "--rules").stdout.replace("\\", "")
+    closed = process("challenge", "close", "--now", "-o", str(tmp_path / "result"))
+    assert closed.returncode == 0, closed.stderr
+    assert sentence in (tmp_path / "result" / "index.html").read_text()
+    assert sentence in (tmp_path / "result" / "pages" / "board.html").read_text()
+
+
+def test_left_out_it_is_said_and_nothing_is_claimed(process: Process, tmp_path: Path) -> None:
+    folder = shell_task(tmp_path / "count")
+
+    published = process("publish", "task", str(folder), "--no-attack")
+
+    assert published.returncode == 0
+    assert "no report of attacks stands beside it: left out by --no-attack" in published.stderr
+    assert (reports(process, "count").reports, reports(process, "count").self_reported) == ([], True)
+    assert "reports\t" not in process("task", "show", str(folder)).stdout
+
+
+def test_only_a_whole_report_of_this_very_task_is_published(process: Process, tmp_path: Path) -> None:
+    folder = shell_task(tmp_path / "count")
+    assert process("task", "attack", str(folder), "--only", "says-a-number", "--publish").returncode == 2
+    assert process("task", "attack", "moons", "--publish").returncode == 2
+    assert process("task", "reports", "count").returncode == 4
+    digest = load_task(folder).digest
+    lie = {"digest": digest.hex()[::-1]}
+    with Notebook(Paths.from_environment({**os.environ, "AUTORESEARCH_HOME": str(tmp_path / "home")})) as notebook:
+        for report in ("{}", json.dumps(lie)):
+            (folder / REPORT).write_text(report)
+            with pytest.raises(NotFound, match="holds no report"):
+                publish_report(notebook, load_task(folder), 1)

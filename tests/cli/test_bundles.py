@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from autoresearch.log.blobs import BlobStore
+from autoresearch.log.bundle_format import DAG_CBOR, RAW, closing, opening, write_block, write_header
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.record import DEFAULT_NETWORK
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
+from tests.record.making import key, run_body, sealed
 
 
 @pytest.fixture
@@ -61,6 +64,38 @@ def test_a_bundle_that_was_cut_off_is_a_sentence_that_says_what_came(
     assert result.exit_code == 2
     assert "not a whole bundle" in result.stderr
     assert f"{len(ids(elsewhere))} new records" in result.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_the_exit_status_tells_of_records_that_were_refused(
+    cli: Cli, elsewhere: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(elsewhere.data.parent))
+    first, record = (
+        opening(DEFAULT_NETWORK),
+        sealed(key(1), run_body(1.0), network=DEFAULT_NETWORK, time_ms=DEFAULT_NETWORK.start_ms + 1),
+    )
+    with (tmp_path / "log.car").open("wb") as file:
+        write_header(file, hashlib.sha256(first).digest())
+        for codec, data in (
+            (DAG_CBOR, first),
+            (DAG_CBOR, record.raw),
+            (RAW, bytes(64)),
+            (DAG_CBOR, record.raw),
+            (RAW, record.signature),
+            (DAG_CBOR, closing(2, 0)),
+        ):
+            write_block(file, codec, data)
+
+    result = cli("node", "import", str(tmp_path / "log.car"), *words)
+
+    assert result.exit_code == 1
+    assert (
+        '"refused":1' in result.stdout.replace(" ", "")
+        if words
+        else "1 new record, 0 known, 1 refused" in result.stderr
+    )
+    assert ids(elsewhere) == {record.id}
 
 
 @pytest.mark.parametrize(

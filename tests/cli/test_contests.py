@@ -30,7 +30,7 @@ from tests.cli.filling import measured
 from tests.cli.test_json import strictly
 from tests.daemon.toy import TRAIN, write_toy_task
 
-FRIENDS = ("--ends", "7d", "--for", "friends", "--no-up")
+FRIENDS = ("--ends", "7d", "--for", "friends", "--no-up", "--no-attack")
 NOW_MS = 1_800_000_000_000
 
 
@@ -147,7 +147,20 @@ def test_only_a_founder_sets_the_end(cli: Cli, toy: Task, tmp_path: Path, monkey
 
 
 def test_a_class_has_a_code_and_an_alias_for_each(cli: Cli, toy: Task, tmp_path: Path) -> None:
-    words = ("--ends", "2d", "--for", "class", "--codes", "12", "--runs", "3", "--no-up", "-o", str(tmp_path / "class"))
+    words = (
+        "--ends",
+        "2d",
+        "--for",
+        "class",
+        "--codes",
+        "12",
+        "--runs",
+        "3",
+        "--no-up",
+        "--no-attack",
+        "-o",
+        str(tmp_path / "class"),
+    )
     made = strictly(cli("challenge", "new", str(toy.folder), *words, "--json").stdout, NewChallengeAnswer)
     rows = list(csv.DictReader(Path(made.codes).read_text().splitlines()))
     assert [row["alias"] for row in rows] == [f"student-{number:02}" for number in range(1, 13)]
@@ -327,7 +340,18 @@ def test_a_root_key_under_a_passphrase_founds_a_contest(cli: Cli, toy: Task, mon
 
 
 def test_an_open_contest_names_attestors_and_still_has_a_founder(cli: Cli, toy: Task, tmp_path: Path) -> None:
-    words = ("--ends", "7d", "--for", "open", "--attestor", "ab" * 32, "--attestor", "cd" * 32, "--no-up")
+    words = (
+        "--ends",
+        "7d",
+        "--for",
+        "open",
+        "--attestor",
+        "ab" * 32,
+        "--attestor",
+        "cd" * 32,
+        "--no-up",
+        "--no-attack",
+    )
     made = strictly(cli("challenge", "new", str(toy.folder), *words, "--json").stdout, NewChallengeAnswer)
     invite = read_invite(made.line.rsplit(" ", 1)[1])
     assert (invite.token, len(invite.manifest.trust.attestors)) == (None, 2)

@@ -149,6 +149,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("node", "records", "-n", "100", "--claims"): tuple(map(brief, crowded.records)),
         ("run", "lineage", "@"): (best, parent, BEST, PARENT, "+0.0700", "+0.7800"),
         ("run", "suggest"): (),
+        ("task", "reports"): (),
         ("diff", "@"): ("-LR = 0.01", "+LR = 0.02"),
         ("diff", parent, "@"): ("-LR = 0.01",),
         ("show", "@", "--log"): (),

@@ -118,6 +118,7 @@ MEANS = {
     "note.text": "what it says; empty in a further part of a list",
     "note.hides": "what its author hides: keys, ids of records, digests of tasks; null: it is no such list",
     "note.hides_words": "words that its author hides",
+    "note.attack": "the report of attacks on the task, JSON (“Reports of attacks”); null: it is none",
     "release.name": "the component",
     "release.version": "its version",
     "release.summary": "one line for people",

@@ -12,11 +12,14 @@ from typing import Literal
 
 import msgspec
 
+from autoresearch.ask.acts.attack_reports import publish_report
 from autoresearch.ask.acts.joining import Membership, NamedNetwork, join, own_root
 from autoresearch.ask.acts.networks import found_network
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.attacks import attacks_answer
 from autoresearch.ask.challenges.board import challenge_here
 from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, rules_of
+from autoresearch.ask.lookup import task_of
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
@@ -49,7 +52,10 @@ _NAME_CHARACTERS = 40
 
 
 class ContestPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person says of a new contest. ``runs`` is how many runs of each participant count, 0: all."""
+    """What a person says of a new contest. ``runs`` is how many runs of each participant count, 0: all.
+
+    ``attacked``: the report of attacks in the task's folder is published beside the task.
+    """
 
     task: Task
     kind: ContestKind
@@ -59,6 +65,7 @@ class ContestPlan(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 0
     attestors: tuple[bytes, ...] = ()
     needed: int = Trust().needed
+    attacked: bool = False
 
 
 def parse_end(text: str, now_ms: int) -> int:
@@ -146,6 +153,8 @@ def found_contest(paths: Paths, plan: ContestPlan, now_ms: int, *, signer: KeyPa
                 notebook.delegate(signer, now_ms)
             notebook.publish_identity(now_ms)
             notebook.publish_task(plan.task, now_ms)
+            if plan.attacked:
+                publish_report(notebook, plan.task, now_ms)
             body = Contest(task=plan.task.digest, title=plan.title, begins=now_ms, ends=plan.ends_ms, runs=plan.runs)
             publish(notebook, body, now_ms)
 
@@ -166,7 +175,9 @@ def rules_for(log: Log, body: Contest) -> list[PageSection]:
     task = log.records.get(row.id).body_as(TaskBody) if row else None
     try:
         if task is not None:
-            return rules_of(task.name, task.summary, task.definition, body, log.network)
+            published = task_of(log, body.task)
+            attacked = attacks_answer(log, published).sentence if published else ""
+            return rules_of(task.name, task.summary, task.definition, body, log.network, attacked=attacked)
     except msgspec.ValidationError:
         pass
     raise NotFound(

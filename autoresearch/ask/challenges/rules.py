@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -26,17 +27,26 @@ HTML = "index.html"
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """A part of the page: a heading, sentences as a list, and lines to type."""
+    """A part of the page: a heading, sentences as a list, lines to type, and a table whose first row is its head."""
 
     heading: str
     sentences: Sequence[str]
     commands: Sequence[str] = ()
+    table: Sequence[Sequence[str]] = ()
 
 
 def rules_of(
-    name: str, summary: str, definition: Mapping[str, object], challenge: Contest, network: Network
+    name: str,
+    summary: str,
+    definition: Mapping[str, object],
+    challenge: Contest,
+    network: Network,
+    *,
+    attacked: str = "",
 ) -> list[PageSection]:
     """The page of rules, section by section, without how to join. ``definition`` is that of the published task.
+
+    ``attacked`` is what participants found when they attacked it, where any did.
 
     Raises:
         msgspec.ValidationError: it is the definition of no task.
@@ -60,10 +70,12 @@ def rules_of(
                 f"The number is {metric.name}; {better}. It is measured by {MEASURED_BY[metric.source]}.",
                 f"A run may spend {brief(budget.amount)} {BUDGET_UNITS[budget.unit]}. A run that spends more fails.",
                 *(
-                    ["The program prints its number itself, so an edit could print any. A jump is not believed."]
+                    ["The number is self-reported: an edit of the program could print any. A jump is not believed."]
                     if metric.source == "stdout"
                     else []
                 ),
+                f"The task was {attacked or 'not attacked by an attested participant'}. "
+                f"As it is now: autoresearch task reports {shlex.quote(one_line(name))}",
                 *([f"No honest {metric.name} passes {brief(metric.floor)}."] if metric.floor is not None else []),
             ],
         ),
@@ -157,10 +169,38 @@ def as_markdown(sections: Sequence[PageSection]) -> str:
     for number, section in enumerate(sections):
         parts.append(f"{'##' if number else '#'} {_markdown(section.heading)}\n")
         bullet = "- " if number else ""
-        parts.append("\n".join(f"{bullet}{_markdown(sentence)}" for sentence in section.sentences) + "\n")
+        if section.sentences:
+            parts.append("\n".join(f"{bullet}{_markdown(sentence)}" for sentence in section.sentences) + "\n")
+        if section.table:
+            head, *rows = (f"| {' | '.join(map(_markdown, row))} |" for row in section.table)
+            parts.append("\n".join([head, "|" + " --- |" * len(section.table[0]), *rows, ""]))
         if section.commands:
             parts.append("\n".join(["```console", *(f"$ {line}" for line in section.commands), "```", ""]))
     return "\n".join(parts)
+
+
+# Of light and dark screens, and of narrow ones, where each cell of a table is a line with its heading.
+_STYLE = """
+:root { color-scheme: light dark; --text: #1b1e21; --muted: #5c646c; --bg: #fcfcfb; --raise: #f0f1f3; --line: #d5d8dc }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e4e7ea; --muted: #9aa3ab; --bg: #101214; --raise: #1d2125; --line: #343a40 }
+}
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 52rem; margin: 1.5rem auto; padding: 0 1rem; color: var(--text);
+  background: var(--bg); overflow-wrap: anywhere }
+h1 { font-size: 1.6rem; line-height: 1.25 }
+h2 { font-size: 1.15rem; margin: 1.8rem 0 .5rem }
+ul { padding-left: 1.2rem }
+pre { white-space: pre-wrap; background: var(--raise); padding: .7rem; border-radius: .3rem; font-size: .875rem }
+table { border-collapse: collapse; width: 100%; font-size: .9rem }
+th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0; border-bottom: 1px solid var(--line) }
+td + td { min-width: 5rem }
+th { color: var(--muted); font-weight: 500; white-space: nowrap }
+@media (max-width: 40rem) {
+  thead { display: none } tr { display: block; padding: .4rem 0; border-bottom: 1px solid var(--line) }
+  td { display: flex; gap: .6rem; padding: .1rem 0; border: 0 } td:empty { display: none }
+  td::before { content: attr(data-head); flex: 0 0 4rem; color: var(--muted) }
+}
+"""
 
 
 def as_html(sections: Sequence[PageSection]) -> str:
@@ -170,22 +210,33 @@ def as_html(sections: Sequence[PageSection]) -> str:
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width">',
         f"<title>{title}</title>",
-        "<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
-        "pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#eee;color:#111;padding:.7rem}</style>",
+        f"<style>{_STYLE}</style>",
     ]
     for number, section in enumerate(sections):
         level = "h2" if number else "h1"
         parts.append(f"<{level}>{escape(one_line(section.heading))}</{level}>")
-        if number:
+        if number and section.sentences:
             items = "".join(f"<li>{escape(one_line(sentence))}</li>" for sentence in section.sentences)
             parts.append(f"<ul>{items}</ul>")
         else:
             parts += [f"<p>{escape(one_line(sentence))}</p>" for sentence in section.sentences]
+        if section.table:
+            parts.append(_html_table(section.table))
         if section.commands:
             parts.append(f"<pre>{escape(chr(10).join(section.commands))}</pre>")
     return "\n".join([*parts, "</html>", ""])
 
 
+def _html_table(table: Sequence[Sequence[str]]) -> str:
+    head, *rows = ([escape(one_line(cell)) for cell in row] for row in table)
+    lines = [
+        "".join(f'<td data-head="{name}">{cell}</td>' for name, cell in zip(head, row, strict=True)) for row in rows
+    ]
+    first = "".join(f"<th>{name}</th>" for name in head)
+    body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table>\n<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
+
+
 def _markdown(text: str) -> str:
     """A sentence in which nothing of a name or a summary is markup."""
-    return "".join(f"\\{character}" if character in "\\`*_[]<>#" else character for character in one_line(text))
+    return "".join(f"\\{character}" if character in "\\`*_[]<>#|" else character for character in one_line(text))

@@ -15,6 +15,7 @@ from statistics import fmean, median
 
 import msgspec
 
+from autoresearch.ask.attacks import attacks_answer
 from autoresearch.ask.lookup import FoundTask, find_task, other_tasks, task_of
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.voters import too_few, works_alone
@@ -55,6 +56,7 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
         best = msgspec.structs.replace(best, verdict=verdict(log, log.records.get(parse_id(best.id))))
     own = task.baseline and (task.digest, task.baseline, task.budget)
     baseline = bases.program_as_reported(log, own, trust_context(log, author)) if own else None
+    attacks = attacks_answer(log, task)
     return TaskStatus(
         name=task.name,
         digest=task.digest.hex(),
@@ -67,6 +69,8 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
         closed=closed(baseline.mean, leading(best).value, task.floor) if baseline and best else None,
         runs=sum(statuses.values()),
         failed=sum(count for status, count in statuses.items() if status not in NOT_FAILED),
+        attacked=attacks.sentence,
+        self_reported=attacks.self_reported,
     )
 
 

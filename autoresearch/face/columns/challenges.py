@@ -67,15 +67,16 @@ def ending(answer: ChallengeAnswer, now_ms: int) -> str:
     return f"ends in {duration(answer.ends_ms - now_ms)}"
 
 
-def submission_line(row: SubmissionView) -> str:
-    """A submission in a sentence: its place, its participant, its number, and why."""
+SUBMISSION_HEAD = ("place", "run", "by", "value", "why")
+
+
+def submission_cells(row: SubmissionView) -> list[str]:
+    """A submission as a row of the final board: its places, the run, its participant, its number, and why."""
     value, margin, origin = leading(row)
-    number = "" if value is None else f", {interval(value, margin, row.decimals)} {origin.value}"
-    place = place_words(row)
+    number = "" if value is None else f"{interval(value, margin, row.decimals)} {origin.value}"
     title = f" “{one_line(row.title, 80)}”" if row.title else ""
-    head = f"{place}. " if place else ""
     state = f"{row.outcome}, " if row.outcome in _STATES and row.outcome != RunState.REPORTED else ""
-    return f"{head}{short(row.id)}{title} by {person(row.participant)}{number}: {state}{row.reason}"
+    return [place_words(row), f"{short(row.id)}{title}", person(row.participant), number, f"{state}{row.reason}"]
 
 
 def _value(row: SubmissionView | None) -> str:

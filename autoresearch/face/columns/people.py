@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from autoresearch.ask.discussion import NoteView, OpenClaim
+from autoresearch.ask.discussion import AttackView, NoteView, OpenClaim
 from autoresearch.ask.node import CandidateView, PeerView
 from autoresearch.ask.people.participants import AttestorAct, EvidenceStep, EvidenceView
 from autoresearch.ask.records import HiddenView
@@ -255,6 +255,19 @@ NOTE_COLUMNS: Columns[NoteView] = (
     Column("better", lambda note: note.better, faces=Face.PIPE),
     Column("worse", lambda note: note.worse, faces=Face.PIPE),
     Column("cited", cited, faces=Face.PEOPLE, optional=2),
+)
+
+
+REPORT_COLUMNS: Columns[AttackView] = (
+    Column("id", lambda report: report.id, RECORD),
+    Column("when", lambda report: report.time_ms, TIME),
+    Column("tried", lambda report: report.tried, COUNT),
+    Column("held", lambda report: report.held, COUNT),
+    Column("kind", lambda report: "quick" if report.quick else "whole"),
+    Column("by", lambda report: report.participant, PERSON),
+    Column("name", lambda report: report.participant.name, faces=Face.PIPE),
+    Column("counts", lambda report: "attested" if report.attested else "unattested"),
+    Column("got through", lambda report: ", ".join(report.holes), WORDS, late=1),
 )
 
 

@@ -353,6 +353,12 @@ LINEAGE_COLUMNS: Columns[LineageStep] = (
     Column("name", lambda step: step.run.participant.name, faces=PROGRAMS),
 )
 
+
+def attacked_words(task: TaskStatus) -> str:
+    """What attested participants found when they attacked a task, or how to try."""
+    return task.attacked.removeprefix("attacked: ") or f"not yet: autoresearch task attack {task.digest[:12]} --publish"
+
+
 TASK_COLUMNS: Columns[TaskStatus] = (
     Column("task", lambda task: task.name),
     Column("digest", lambda task: task.digest, DIGEST),

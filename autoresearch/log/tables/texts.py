@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 from autoresearch.log.connection import VISIBLE, Reader, in_parts
-from autoresearch.log.projection import task_mark
+from autoresearch.log.projection import ATTACK, task_mark
 from autoresearch.log.rows import ReleaseRow, YankRow
 
 # More words than these make no question clearer.
@@ -26,8 +26,16 @@ WHERE text_index MATCH ? AND record.task = ? AND {VISIBLE.format("record")}{{}}
 ORDER BY distance, record.time DESC, record.id LIMIT ?
 """  # noqa: S608
 _NOTES = f"""
-SELECT id, author, time, 0.0 FROM note WHERE task = ? AND (? = '' OR topic = ?) AND {VISIBLE.format("note")}{{}}
+SELECT id, author, time, 0.0 FROM note
+WHERE task = ? AND topic <> '{ATTACK}' AND (? = '' OR topic = ?) AND {VISIBLE.format("note")}{{}}
 ORDER BY time DESC, id LIMIT ?
+"""  # noqa: S608
+# The newest of each device: no device pushes out another's by publishing many.
+_REPORTS = f"""
+SELECT id, author, time, 0.0 FROM (
+    SELECT id, author, time, row_number() OVER (PARTITION BY author ORDER BY time DESC, id) AS place FROM note
+    WHERE task = ? AND topic = '{ATTACK}' AND {VISIBLE.format("note")}{{}})
+WHERE place = 1 ORDER BY time DESC, id LIMIT ?
 """  # noqa: S608
 
 TextKind = Literal["note", "worked", "failed"]
@@ -81,10 +89,15 @@ class Texts:
         rows = self._found(_NOTES, "author", [task, topic, topic], authors, limit)
         return sorted(rows, key=lambda note: (-note.time, note.id))[:limit]
 
+    def attack_reports(self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None) -> list[FoundText]:
+        """The newest report of each device on attacks on a task, the newest first."""
+        rows = self._found(_REPORTS, "author", [task], authors, limit)
+        return sorted(rows, key=lambda note: (-note.time, note.id))[:limit]
+
     def count_hidden_notes(self, task: bytes) -> int:
-        """How many notes on a task are hidden."""
-        query = f"SELECT count(*) FROM note WHERE task = ? AND NOT ({VISIBLE.format('note')})"  # noqa: S608
-        return int(self._reader.rows(query, task)[0][0])
+        """How many notes on a task are hidden, without reports of attacks."""
+        query = f"SELECT count(*) FROM note WHERE task = ? AND topic <> ? AND NOT ({VISIBLE.format('note')})"  # noqa: S608
+        return int(self._reader.rows(query, task, ATTACK)[0][0])
 
     def _found(
         self, query: str, column: str, values: list[object], authors: Collection[bytes] | None, limit: int

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from autoresearch.beneath import read_beneath
-from autoresearch.log.standing.answers import Answer
+from autoresearch.log.standing.answers import Answer, ParticipantView
 from autoresearch.run.attack.target import HOLE_SENTENCES, MENDS, Hole
 from autoresearch.task.folder_state import replace_file
 
 REPORT = "attack.json"
 """The report's file beside ``task.toml``; no part of the task."""
-_MOST_BYTES = 4 << 20
+MOST_BYTES = 4 << 20
 
 
 class AttackRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,10 +53,24 @@ class HoleView(msgspec.Struct, frozen=True, kw_only=True):
     diff: str = ""
 
 
+class ComparedReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A published report, by its ``id``, beside an own one: attacks that both tried, and those that ended otherwise.
+
+    ``why`` says why it could not be read; empty where it could.
+    """
+
+    id: str
+    participant: ParticipantView
+    both: int = 0
+    differing: list[str] = []
+    why: str = ""
+
+
 class AttackReport(Answer, frozen=True, kw_only=True):
     """What came of the attacks on a task. ``version`` is that of the program, ``attacks`` that of the list of attacks.
 
     ``share`` is the part of the budget that the baseline had. A gain of less than ``margin`` counts as noise.
+    ``others`` are the published reports of the same task, where they were compared.
     """
 
     schema: str = "autoresearch.attack/1"
@@ -75,6 +91,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
     seconds: float
     holes: list[HoleView]
     rows: list[AttackRow]
+    others: Sequence[ComparedReport] = ()
 
     @property
     def held(self) -> int:
@@ -84,7 +101,22 @@ class AttackReport(Answer, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """The whole in a few words, as pages show it: ``attacked: 43 of 43 held``."""
-        return f"attacked{' (quick)' if self.quick else ''}: {self.held} of {self.tried} held"
+        return f"attacked: {self.held} of {self.tried} held{' (quick half)' if self.quick else ''}"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What its record states as numbers, counted by its rows: the list of attacks, and attacks by their hole."""
+        tried = [row for row in self.rows if row.result != "not tried"]
+        holes = Counter(row.hole for row in tried if row.result == "through")
+        numbers = {"attacks": self.attacks, "quick": int(self.quick), "tried": len(tried)}
+        return {**numbers, "held": len(tried) - holes.total(), **holes}
+
+    @property
+    def published(self) -> bytes:
+        """The same for others to read and to repeat, without places on this machine and without ready programs."""
+        rows = [msgspec.structs.replace(row, folder="") for row in self.rows]
+        holes = [msgspec.structs.replace(hole, folder="", diff="") for hole in self.holes]
+        return msgspec.json.encode(msgspec.structs.replace(self, rows=rows, holes=holes, others=()))
 
 
 def holes_of(rows: list[AttackRow], diffs: dict[str, str]) -> list[HoleView]:
@@ -119,7 +151,7 @@ def write_report(folder: Path, report: AttackReport) -> None:
 def read_report(folder: Path, digest: str) -> AttackReport | None:
     """The report beside a task with this digest in hex; None where there is none, or it is another task's."""
     try:
-        report = msgspec.json.decode(read_beneath(folder, REPORT, _MOST_BYTES), type=AttackReport)
+        report = msgspec.json.decode(read_beneath(folder, REPORT, MOST_BYTES), type=AttackReport)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return report if report.digest == digest else None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView
+from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView, SubmissionView
 from autoresearch.ask.challenges.board import challenge_here
 from autoresearch.ask.challenges.founding import (
     JOIN_COMMAND,
@@ -25,7 +25,7 @@ from autoresearch.ask.challenges.founding import (
 from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, joining
 from autoresearch.ask.runs.diffs import blob_text
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
-from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending, submission_line
+from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_HEAD, ending, submission_cells
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
@@ -39,7 +39,7 @@ from autoresearch.trust.identity import DEVICE_FILE, load_identity
 from autoresearch.trust.invite import DAYS_MAX, USES_MAX, Invitations, write_invite
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import write_whole
-from autoresearch.words import Result, RunState
+from autoresearch.words import MEASURED_BY, Result, RunState
 from autoresearch_cli import home, local_log, starting
 from autoresearch_cli.acts.checks import task_checks
 from autoresearch_cli.acts.exports import write_pages
@@ -255,17 +255,26 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
     if placed and all(each.outcome != RunState.CONFIRMED for each in placed):
         why = f": {answer.note}" if answer.note else ""
         few = [f"No place is confirmed, so the places go by reported values{why}."]
+    task = answer.task
+    measured = [f"Its number is self-reported: measured by {MEASURED_BY['stdout']}."] if task.self_reported else []
+    attacked = f"The task was {task.attacked or 'not attacked by an attested participant'}."
     sections = [
-        PageSection(f"{answer.title}: final board", [about, total, *few]),
-        PageSection("Places", [submission_line(each) for each in placed] or ["No submission took a place."]),
+        PageSection(f"{answer.title}: final board", [about, *measured, attacked, total, *few]),
+        PageSection("Places", [] if placed else ["No submission took a place."], table=_table(placed)),
     ]
     if answer.comparisons:
         sections.append(
             PageSection("How the first places differ", [f"{fact.sentence}." for fact in answer.comparisons])
         )
     if rest:
-        sections.append(PageSection("Submissions without a place", [submission_line(each) for each in rest]))
+        sections.append(PageSection("Submissions without a place", [], table=_table(rest)))
     return sections
+
+
+def _table(submissions: Sequence[SubmissionView]) -> list[Sequence[str]]:
+    """A row of the board for each; those that all take no place have no column of places."""
+    rows = [SUBMISSION_HEAD, *map(submission_cells, submissions)] if submissions else []
+    return rows if any(each.position for each in submissions) else [row[1:] for row in rows]
 
 
 def _as_csv(rows: Sequence[Sequence[str]]) -> str:

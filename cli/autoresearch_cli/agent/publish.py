@@ -43,12 +43,14 @@ from autoresearch.task.model import Task as TaskFolder
 from autoresearch.text import figure, size, value
 from autoresearch.words import with_article
 from autoresearch_cli import home
+from autoresearch_cli.acts.attacks import attacked_before
 from autoresearch_cli.acts.task_folders import cached_folder, get_task
 from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import measured_again, publish_project_run, say_published
 from autoresearch_cli.catalogue import (
     Answered,
+    Attacked,
     CommandApp,
     Folder,
     Json,
@@ -185,21 +187,27 @@ def component(  # noqa: PLR0913 - one for each thing that can be said
 @publish_app.command(
     "task",
     ("autoresearch publish task ~/moons", "a task folder, before anybody has run it"),
-    ("autoresearch publish task .", "the folder here"),
+    ("autoresearch publish task . --no-attack", "at once, without attacks on it"),
     ("autoresearch publish task . --json | jq -r .digest", "its identity"),
-    see="task new, task show, task list, run, work",
+    see="task new, task show, task attack, task list, run, work",
 )
-def task(folder: Folder = "") -> Answered:
+def task(folder: Folder = "", *, attack: Attacked = True) -> Answered:
     """Publish a task for others to work on. `run` and `work` do that, too.
 
-    Its rules, its fixed files and its baseline are published.
+    Its rules, its fixed files and its baseline are published, and a report of attacks on it: the one beside it, or the
+    quick half is tried first, within a minute.
     """
     place = home.existing_folder(folder) if folder else home.task_folder("")
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
-    status = home.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
+    loaded = load_task(place)
+    lacking = attacked_before(loaded, try_it=attack)
+    request = PublishTaskRequest(task=str(loaded.folder), attacked=not lacking)
+    status = home.ask(publishing.publish_task, request)
     yield status
     say(f"the task {status.name} is published: {status.metric}, {status.direction}")
+    if lacking:
+        say(f"no report of attacks stands beside it: {lacking} → autoresearch task attack {folder or '.'} --publish")
     say(f"→ others have it by: autoresearch task get {status.name}")
 
 

@@ -1,42 +1,54 @@
-"""``task attack``: a red team for the way in which a task is measured."""
+"""``task attack``: a red team for the way in which a task is measured; ``task reports``: what others' came to."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
-from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
+from autoresearch.ask import publishing, questions
+from autoresearch.ask.acts.attack_reports import published_report
+from autoresearch.ask.requests import OfTask, PublishTaskRequest
+from autoresearch.errors import UsageError
+from autoresearch.face.columns.column import person, short
+from autoresearch.face.columns.people import REPORT_COLUMNS
 from autoresearch.paths import typed_path
-from autoresearch.run.attack.report import AttackReport, HoleView, write_report
+from autoresearch.run.attack.report import AttackReport, ComparedReport, HoleView, write_report
 from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.folders import is_taken
-from autoresearch.task.loading import load_task
+from autoresearch.task.loading import load_task, shipped_as
 from autoresearch.task.model import Task
 from autoresearch.text import brief, counted
 from autoresearch_cli import home
-from autoresearch_cli.catalogue import CommandApp, Folder, Json
-from autoresearch_cli.rendering.output import print_json, print_labelled, print_rows, say
+from autoresearch_cli.acts.attacks import PROGRAMS, QUICK_SECONDS, SECONDS, attack_here, compared
+from autoresearch_cli.acts.task_folders import named_folder
+from autoresearch_cli.catalogue import Answered, CommandApp, Json, complete_reference, complete_task
+from autoresearch_cli.local_log import open_desk, with_blobs
+from autoresearch_cli.rendering.output import paged, print_json, print_labelled, print_list, print_rows, say
 
 app = CommandApp()
-# Beside the task's other state: the programs that got through.
-PROGRAMS = "attacks"
 # So many attacks are named in a line; the report names all.
 _NAMES = 5
-_SECONDS, _QUICK_SECONDS = 300.0, 60.0
 
 
 @app.command(
     "task attack",
     ("autoresearch task attack .", "try at least 40 cheats on the task here"),
-    ("autoresearch task attack ~/my-task --quick", "the first half, within a minute"),
-    ("autoresearch task attack . --only says-a-number --keep cheat", "one of them, and its program"),
-    see="task new, task pin, publish task, node doctor task",
+    ("autoresearch task attack ~/my-task --quick --publish", "the first half, within a minute, for all to read"),
+    ("autoresearch task attack moons", "a published one: does it end as others report?"),
+    see="task reports, task new, task pin, publish task, node doctor task",
 )
 def attack(
-    folder: Folder = "",
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="A task folder, or the name of a task. Left out: the configured task.",
+            autocompletion=complete_task,
+        ),
+    ] = "",
     *,
     quick: Annotated[bool, typer.Option("--quick", help="The first half of the attacks, within a minute.")] = False,
     only: Annotated[str, typer.Option("--only", metavar="NAME", help="This attack alone.")] = "",
@@ -48,23 +60,84 @@ def attack(
         str,
         typer.Option("--keep", metavar="FOLDER", help="A new folder for programs. Left out: .autoresearch/attacks."),
     ] = "",
+    publish: Annotated[bool, typer.Option("--publish", help="Publish the report beside the task.")] = False,
     json: Json = False,
 ) -> None:
     """Try programs that do no honest work on a task: does one get a better number than its baseline?
 
     Each runs in the sandbox and is measured as a run is. The report is attack.json in the task's folder. The exit
-    status is 1 where an attack got through, and 0 where all held.
+    status is 1 where an attack got through, and 0 where all held. Published reports of the task are compared with it.
     """
-    task = load_task(home.task_folder(folder))
+    task = load_task(named_folder(folder) if folder else home.task_folder(""))
+    is_shipped = task.folder == shipped_as(task).folder
+    if publish and (only or is_shipped):
+        what = "one attack is no report" if only else f"{task.folder} comes with the program"
+        hint = "leave out --only" if only else f"autoresearch task get {task.name}, then: task attack {task.name}/"
+        raise UsageError(f"{what}, so it can't be published", hint=hint)
     place = _place_for_programs(task, keep)
-    report = _attacked(task, quick=quick, only=only, seconds=budget, place=place)
-    if not only:
+    seconds = budget or (QUICK_SECONDS if quick else SECONDS)
+    report = attack_here(task, quick=quick, only=only, seconds=seconds, place=place)
+    if not only and not is_shipped:
         write_report(task.folder, report)
+    report = msgspec.structs.replace(report, others=compared(report))
+    if publish:
+        home.ask(publishing.publish_task, PublishTaskRequest(task=str(task.folder), attacked=True))
     if json:
         print_json(report)
     else:
         _tell(report)
+        for other in report.others:
+            say(f"beside {short(other.id)} by {person(other.participant)}: {_compared(other)}")
+        if report.holes:
+            say(f"→ mend {counted(len(report.holes), 'hole')}, then: autoresearch task attack")
+        else:
+            say("it says nothing of attacks that were not tried; a person may know more")
+        if publish:
+            say(f"the report is published → autoresearch task reports {report.digest[:12]}")
     raise typer.Exit(1 if report.through else 0)
+
+
+@app.command(
+    "task reports",
+    ("autoresearch task reports moons", "who attacked this task, and what held"),
+    ("autoresearch task reports moons --read g3xk", "one report, attack by attack"),
+    ("autoresearch task reports moons --json | jq -r .sentence", "what they come to, in a line"),
+    see="task attack, task show, publish task, challenge show",
+)
+def reports(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="A task's name, digest or folder. Left out: the one worked on last.",
+            autocompletion=complete_task,
+        ),
+    ] = "",
+    *,
+    read: Annotated[
+        str,
+        typer.Option("--read", metavar="ID", help="Read this report whole.", autocompletion=complete_reference),
+    ] = "",
+) -> Answered:
+    """What participants found when they attacked a task. Reports of unattested participants count nowhere."""
+    if read:
+        with open_desk() as desk:
+            record = desk.log.records.get(desk.record(read))
+            report = with_blobs(lambda: published_report(desk.log, desk.blobs, record))
+        yield report
+        _tell(report)
+        say(f"→ does it end so here, too? autoresearch task attack {report.digest[:12]}")
+        return
+    is_folder = "/" in task or (task and typed_path(task).exists())
+    digest = load_task(home.existing_folder(task)).digest.hex() if is_folder else task
+    answer = home.ask(questions.attacks, OfTask(task=digest or None))
+    yield answer
+    with paged():
+        print_list(REPORT_COLUMNS, answer.reports, now_ms=home.now_ms())
+    if answer.self_reported:
+        say(f"the number of {answer.task} is self-reported: the program prints it, so an edit could print any")
+    say(answer.sentence or f"no attested participant published a report of attacks on {answer.task}")
+    say(f"→ autoresearch task attack {answer.digest[:12]}{'' if answer.reports else ' --publish'}")
 
 
 def _place_for_programs(task: Task, keep: str) -> Path:
@@ -74,48 +147,6 @@ def _place_for_programs(task: Task, keep: str) -> Path:
     if is_taken(place):
         raise UsageError(f"{place} holds something already", hint="give a new folder")
     return place
-
-
-def _attacked(task: Task, *, quick: bool, only: str, seconds: float | None, place: Path) -> AttackReport:
-    from autoresearch.run.attack.campaign import Orders, attack_task
-    from autoresearch.run.bench import Ceiling
-    from autoresearch.run.consent import check_reaches, reaches_of
-    from autoresearch.run.folder import Conditions
-    from autoresearch.run.runner import RunSite, make_bench_with_data
-    from autoresearch.run.sandbox.job import Level
-    from autoresearch.run.sandbox.probes import detect_level
-    from autoresearch.run.sandbox.scratch import scratch_folder
-
-    paths, work = home.paths(), home.settings().work
-    check_reaches(task.folder, reaches_of(task), paths.allowed)
-    level, _ = detect_level()
-    conditions = Conditions(
-        ceiling=Ceiling.of(work), threads=work.threads, device=home.first_device(), least_level=Level.LANDLOCK
-    )
-    paths.spool.mkdir(parents=True, exist_ok=True)
-    site = RunSite(level, paths.task_data, paths.environments, paths.allowed)
-    next_line = [0]
-
-    def say_progress(fraction: float, line: str) -> None:
-        percent = round(100 * fraction)
-        if sys.stderr.isatty():
-            typer.echo(f"\r\x1b[K{percent:3d} %  {line}", nl=False, err=True)
-        elif percent >= next_line[0]:
-            next_line[0] = percent + 10
-            say(f"{percent} %  {line}")
-
-    try:
-        with scratch_folder(paths.spool) as scratch:
-            bench = make_bench_with_data(task, conditions, site, scratch.folder)
-            orders = Orders(seconds or (_QUICK_SECONDS if quick else _SECONDS), quick, only, place, say_progress)
-            return attack_task(task, bench, orders)
-    except AutoresearchError as error:
-        if error.exit_status != 1:
-            raise
-        raise CannotRunHere(str(error), hint=error.hint) from error  # 1 says that an attack got through
-    finally:
-        if sys.stderr.isatty():
-            typer.echo("\r\x1b[K", nl=False, err=True)
 
 
 def _tell(report: AttackReport) -> None:
@@ -133,10 +164,14 @@ def _tell(report: AttackReport) -> None:
         reasons.setdefault(row.why, []).append(row.name)
     print_rows([("not tried", str(len(names)), f"{why}: {_some(names)}") for why, names in reasons.items()])
     say(f"{report.sentence}; the baseline's {report.metric} is {brief(report.baseline)}, in {report.seconds:.0f} s")
-    if report.holes:
-        say(f"→ mend {counted(len(report.holes), 'hole')}, then: autoresearch task attack")
-    else:
-        say("it says nothing of attacks that were not tried; a person may know more")
+
+
+def _compared(other: ComparedReport) -> str:
+    if other.why:
+        return other.why
+    if not other.differing:
+        return f"{counted(other.both, 'attack')} tried by both ended alike"
+    return f"of {counted(other.both, 'attack')} tried by both {len(other.differing)} differ: {_some(other.differing)}"
 
 
 def _some(names: list[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from autoresearch.ask import publishing, questions
@@ -15,15 +16,17 @@ from autoresearch.ask.requests import ChallengeEndRequest, ChallengeOf
 from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.errors import Refused
 from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending
+from autoresearch.face.columns.runs import attacked_words
 from autoresearch.paths import typed_path
-from autoresearch.run.attack.report import attacked
 from autoresearch.task.loading import folder_of_task, load_task
 from autoresearch.text import counted, moment
 from autoresearch.trust.manifest import parse_key
 from autoresearch.trust.roster import Trust
+from autoresearch.words import MEASURED_BY
 from autoresearch_cli import home
 from autoresearch_cli.acts import contests
-from autoresearch_cli.catalogue import Answered, CommandApp
+from autoresearch_cli.acts.attacks import attacked_before
+from autoresearch_cli.catalogue import Answered, Attacked, CommandApp
 from autoresearch_cli.models import GradesAnswer
 from autoresearch_cli.rendering.boards import print_top
 from autoresearch_cli.rendering.output import paged, print_exactly, print_labelled, print_list, print_text, say
@@ -64,13 +67,15 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FOLDER", help="Of the page of rules; DIR-challenge if left out.")
     ] = "",
+    attack: Attacked = True,
     start: Annotated[
         bool, typer.Option("--up/--no-up", help="Start the daemon, so that the invite has an address.")
     ] = True,
 ) -> Answered:
     """Found a contest on a task: its own network, an end that all participants read, an invite and a page of rules.
 
-    The task is checked first: its baseline runs here. A running daemon begins again in the new network.
+    The task is checked first: its baseline runs here, and the quick half of `task attack` within a minute. Its report
+    is published beside the task. A running daemon begins again in the new network.
     """
     task = load_task(folder_of_task(folder))
     page = typed_path(output or f"{task.folder}-challenge").absolute()
@@ -88,12 +93,15 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     number = contests.check_invites(kind, uses, codes)
     signer = contests.locked_root()
     contests.check_task(task)
+    lacking = attacked_before(task, try_it=attack)
+    plan = msgspec.structs.replace(plan, attacked=not lacking)
     contests.found_network_of(plan, signer=signer, start=start)
     answer = contests.invite(plan, page, number)
     yield answer
     say(f"the contest {answer.title} is founded, in the network {answer.network}; it ends {moment(answer.ends_ms)}")
     say(f"the page of rules: {page / HTML}")
-    say(f"attacked: {attacked(plan.task.folder, answer.task)}")
+    if lacking:
+        say(f"no report of attacks stands beside it: {lacking} → autoresearch task attack {task.folder} --publish")
     if answer.codes:
         say(f"a code for each participant, with an alias: {answer.codes}")
     if not answer.reachable:
@@ -235,6 +243,8 @@ def _head(answer: ChallengeAnswer, now_ms: int) -> list[tuple[str, str]]:
     return [
         ("contest", answer.title),
         ("task", f"{answer.task.name}: {answer.task.metric}, {answer.task.direction}"),
+        *([("metric", f"measured by {MEASURED_BY['stdout']}")] if answer.task.self_reported else []),
+        ("attacked", attacked_words(answer.task)),
         ("end", f"{ending(answer, now_ms)}, {moment(answer.ends_ms)}"),
         ("network", answer.network),
         ("participants", participants),

@@ -35,7 +35,7 @@ from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
 from autoresearch_cli import home, local_log
-from autoresearch_cli.catalogue import Answered, CommandApp, Hidden, Json, Task
+from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.rendering.output import print_json, say
@@ -264,20 +264,26 @@ def import_rows(
             help="The task folder that a results.tsv belongs to. Left out: the file's own, else the configured one.",
         ),
     ] = "",
-) -> Answered:
-    """Import a bundle, whose records are checked like those of a peer; or past work as notes, which never rank."""
+    json: Json = False,
+) -> None:
+    """Import a bundle, whose records are checked like those of a peer; or past work as notes, which never rank.
+
+    The exit status is 1 where records of a bundle were refused; the others are here.
+    """
     path = typed_path(file).absolute()
     if _is_bundle(path):
         if task:
             raise UsageError("a bundle names the tasks of its records itself", hint="leave out --task")
-        yield from _import_bundle(file, path)
+        _import_bundle(file, path, json=json)
         return
     rows = read_rows(_text(path))
     # A results.tsv usually lies in its task's folder.
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
     digest = load_task(home.task_folder(task or beside)).digest
     added = _append([row.note(digest) for row in rows])
-    yield ImportAnswer(file=file, added=added, present=len(rows) - added)
+    if json:
+        print_json(ImportAnswer(file=file, added=added, present=len(rows) - added))
+        return
     say(f"{counted(added, 'note')} added, {len(rows) - added} were there already")
     say("→ autoresearch node records --kind note")
 
@@ -290,12 +296,16 @@ def _is_bundle(path: Path) -> bool:
         raise Refused(f"{path} can't be read: {error.strerror}") from error
 
 
-def _import_bundle(name: str, path: Path) -> Answered:
+def _import_bundle(name: str, path: Path, *, json: bool) -> None:
     imported = local_log.take_in(path)
-    yield BundleImportAnswer(file=name, **asdict(imported))
-    say(local_log.summary(imported))
-    if imported.early:
-        say("→ import it again later: some records are ahead of this clock")
+    if json:
+        print_json(BundleImportAnswer(file=name, **asdict(imported)))
+    else:
+        say(local_log.summary(imported))
+        if imported.early:
+            say("→ import it again later: some records are ahead of this clock")
+    if imported.refused:
+        raise typer.Exit(1)
 
 
 def _text(path: Path) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
@@ -220,7 +221,13 @@ def show(
 ) -> Answered:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
     task = load_task(named_folder(folder) if folder else home.task_folder(""))
+    from autoresearch.ask import questions
+    from autoresearch.ask.requests import OfTask
+
     answer = describe(task)
+    with suppress(NotFound):  # nobody published it
+        sentence = home.ask(questions.attacks, OfTask(task=answer.digest)).sentence
+        answer = msgspec.structs.replace(answer, attacked=sentence)
     yield answer
     print_labelled(_lines(answer, task))
     try:
@@ -423,6 +430,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         ("metric", " · ".join([measured, *bounds])),
         *((("evaluator", f"{answer.evaluator}, reads {answer.artifact}"),) if answer.evaluator else ()),
         ("attacked", attacked(task.folder, task.digest.hex())),
+        *((("reports", answer.attacked),) if answer.attacked else ()),
         ("budget", budget_words(answer.budget, answer.budget_unit)),
         ("limits", _amounts(answer.limits)),
         ("allowed here", _amounts(answer.ceiling)),

@@ -6,7 +6,15 @@ import random
 
 import pytest
 
-from autoresearch.ask.challenges.rules import SEEN_NOISES, SEEN_SHARE, as_html, as_markdown, joining, rules_of
+from autoresearch.ask.challenges.rules import (
+    SEEN_NOISES,
+    SEEN_SHARE,
+    PageSection,
+    as_html,
+    as_markdown,
+    joining,
+    rules_of,
+)
 from autoresearch.judging.statistics import PAIRS, Finding, judge_pairs
 from autoresearch.log.standing.verification import MINIMUM_EFFECT_NOISES
 from autoresearch.record.kinds import Contest
@@ -56,7 +64,7 @@ def test_the_numbers_are_those_of_the_task() -> None:
     assert "3 of them must measure the reported value. The network needs 4 participants" in text
     lab = Network(name="tea", **PRESETS["lab"].constants)
     assert "2 of them must measure the reported value. The network needs 3 participants" in page({}, network=lab)
-    assert "so an edit could print any" in page({"source": "stdout"})
+    assert "self-reported: an edit of the program could print any" in page({"source": "stdout"})
     assert "so an edit could print any" not in page({"source": "harness"})
     assert "a rough guess from 2 runs" in page({"noise": 0.001, "noise_runs": 2})
 
@@ -98,9 +106,11 @@ def test_no_name_is_markup(name: str) -> None:
         "budget": {"unit": "seconds", "amount": 60.0},
         "harness": {name: b"h" * 32},
     }
-    sections = [*rules_of(name, name, definition, contest, FRIENDS), joining("autoresearch join X", admits=True)]
+    table = PageSection("Places", [], table=[("place", "by"), ("1", f"{name} | x")])
+    sections = [*rules_of(name, name, definition, contest, FRIENDS), joining("autoresearch join X", admits=True), table]
     html, text = as_html(sections), as_markdown(sections)
     assert "<script" not in html
     assert "\x1b" not in html + text
     assert "](http" not in text.replace("\\]", "")
+    assert text.splitlines()[-1].replace("\\|", "").count("|") == 3, "a cell ends where its row says"
     assert sum(line.startswith("#") for line in text.splitlines()) == len(sections)

@@ -10,6 +10,8 @@ import pytest
 from autoresearch_cli.models import NewChallengeAnswer
 
 from autoresearch.ask.challenges.answers import ChallengeAnswer
+from autoresearch.ask.discussion import AttacksAnswer
+from autoresearch.run.attack.report import AttackReport
 from autoresearch.task.folders import pin_baseline
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
@@ -49,6 +51,10 @@ def test_the_page_holds_a_contest_of_two_machines(tmp_path: Path, monkeypatch: p
         wait_for(lambda: "one week of toy" in ann.type("node", "records", "--kind", "challenge"))
         assert contest(ann).ends_ms == made.ends_ms
         assert ann.type("challenge", "show", "--rules") == founder.type("challenge", "show", "--rules")
+        attacks = strictly(ann.type("task", "reports", "toy", "--json"), AttacksAnswer)
+        assert "held (quick half), by 1 participant" in contest(ann).task.attacked == attacks.sentence
+        report = strictly(ann.type("task", "reports", "--read", attacks.reports[0].id, "--json"), AttackReport)
+        assert report.held == attacks.reports[0].held, "its file came from the founder's node"
         ann.type("work", "toy", "--runs", "2")
         wait_for(lambda: [each.runs for each in contest(founder).contestants] == [2])
         founder.type(*typed["extend"])

@@ -1,0 +1,114 @@
+"""Attacks on a task from the command line: carried out here, and the quick half before a task is handed to others."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from autoresearch.ask import questions
+from autoresearch.ask.acts.attack_reports import compared_with, published_report
+from autoresearch.ask.requests import OfTask
+from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound
+from autoresearch.record.encoding import parse_id
+from autoresearch.run.attack.report import AttackReport, ComparedReport, read_report, write_report
+from autoresearch.run.attack.target import ATTACKS_VERSION
+from autoresearch.task.folder_state import STATE_FOLDER
+from autoresearch.task.model import Task
+from autoresearch_cli import home
+from autoresearch_cli.local_log import open_desk, with_blobs
+from autoresearch_cli.rendering.output import say
+
+# Beside the task's other state: the programs that got through.
+PROGRAMS = "attacks"
+SECONDS, QUICK_SECONDS = 300.0, 60.0
+# So many published reports are held against an own one.
+_COMPARED = 5
+
+
+def attack_here(task: Task, *, quick: bool, only: str, seconds: float, place: Path) -> AttackReport:
+    """Attack a task on this machine, with progress on standard error.
+
+    Raises:
+        AutoresearchError: it can't be attacked here; the exit status is never 1.
+    """
+    from autoresearch.run.attack.campaign import Orders, attack_task
+    from autoresearch.run.bench import Ceiling
+    from autoresearch.run.consent import check_reaches, reaches_of
+    from autoresearch.run.folder import Conditions
+    from autoresearch.run.runner import RunSite, make_bench_with_data
+    from autoresearch.run.sandbox.job import Level
+    from autoresearch.run.sandbox.probes import detect_level
+    from autoresearch.run.sandbox.scratch import scratch_folder
+
+    paths, work = home.paths(), home.settings().work
+    check_reaches(task.folder, reaches_of(task), paths.allowed)
+    level, _ = detect_level()
+    conditions = Conditions(
+        ceiling=Ceiling.of(work), threads=work.threads, device=home.first_device(), least_level=Level.LANDLOCK
+    )
+    paths.spool.mkdir(parents=True, exist_ok=True)
+    site = RunSite(level, paths.task_data, paths.environments, paths.allowed)
+    next_line = [0]
+
+    def say_progress(fraction: float, line: str) -> None:
+        percent = round(100 * fraction)
+        if sys.stderr.isatty():
+            typer.echo(f"\r\x1b[K{percent:3d} %  {line}", nl=False, err=True)
+        elif percent >= next_line[0]:
+            next_line[0] = percent + 10
+            say(f"{percent} %  {line}")
+
+    try:
+        with scratch_folder(paths.spool) as scratch:
+            bench = make_bench_with_data(task, conditions, site, scratch.folder)
+            orders = Orders(seconds, quick, only, place, say_progress)
+            return attack_task(task, bench, orders)
+    except AutoresearchError as error:
+        if error.exit_status != 1:
+            raise
+        raise CannotRunHere(str(error), hint=error.hint) from error  # 1 says that an attack got through
+    finally:
+        if sys.stderr.isatty():
+            typer.echo("\r\x1b[K", nl=False, err=True)
+
+
+def attacked_before(task: Task, *, try_it: bool) -> str:
+    """Have a report beside a task that others are to work on: that which is there, or the quick half is run now.
+
+    Returns why there is none; empty where there is one.
+    """
+    if not try_it:
+        return "left out by --no-attack"
+    report = read_report(task.folder, task.digest.hex())
+    if report is None or report.attacks != ATTACKS_VERSION:
+        say(f"attacking {task.name}: at most {QUICK_SECONDS:.0f} s; --no-attack leaves it out")
+        try:
+            place = task.folder / STATE_FOLDER / PROGRAMS
+            report = attack_here(task, quick=True, only="", seconds=QUICK_SECONDS, place=place)
+            write_report(task.folder, report)
+        except AutoresearchError as error:
+            return f"{error}"
+    say("; ".join([report.sentence, *(hole.sentence for hole in report.holes)]))
+    return ""
+
+
+def compared(report: AttackReport) -> list[ComparedReport]:
+    """The newest published reports on the same task beside an own one; those of attested participants first."""
+    rows = []
+    with open_desk() as desk:
+        try:
+            views = questions.attacks(desk, OfTask(task=report.digest)).reports
+        except NotFound:  # nobody published it
+            return []
+        for view in views[:_COMPARED]:
+            record = desk.log.records.get(parse_id(view.id))
+            try:
+                other = with_blobs(partial(published_report, desk.log, desk.blobs, record))
+            except AutoresearchError as error:
+                rows.append(ComparedReport(id=view.id, participant=view.participant, why=str(error)))
+            else:
+                rows.append(compared_with(report, view, other))
+    return rows
