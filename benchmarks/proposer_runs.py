@@ -31,6 +31,7 @@ class Trainer:
         # the child inherits these modules; it must import prepare itself, which reads its environment once
         import safetensors.torch  # noqa: F401
         import torch
+        import torch._inductor  # a child would load it, for four seconds
         import torch.utils.flop_counter
 
         torch.set_num_threads(1)

@@ -8,15 +8,20 @@ Each is the shipped task's program, trained once at a fortieth of its budget by 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autoresearch.propose.program.edits import set_constants
 from autoresearch.propose.program.space import space_of
-from benchmarks.proposer_methods import shipped_space
+from autoresearch.task.program import source_digest
+from benchmarks.proposer_methods import Measured, shipped_space
 from benchmarks.proposer_runs import Trainer
 from benchmarks.search_spaces import Question
 
@@ -53,6 +58,51 @@ def trainings() -> Question:
     return Question(
         "trainings", "table", space_of(SPACE), evaluate, min(value for value in values if value is not None)
     )
+
+
+class Drawn:
+    """The shipped task without training: recorded values, and an effect for each setting that was not recorded.
+
+    Between two recorded rates it interpolates; beyond the grid the nearest point counts. The effects are drawn: a bowl
+    for a number, about -0.05 for a patch. A value has the noise of its program and replicate.
+    """
+
+    NOISE = 0.02
+
+    def __init__(self, draw: int) -> None:
+        values = [json.loads(line) for line in TABLE.read_text().splitlines()]
+        self._table = dict(zip(itertools.product(*GRID.values()), values, strict=True))
+        self._space, self._draw, dice = shipped_space(), draw, np.random.default_rng([7, draw])
+        self._gains: dict[str, float] = {}
+        self._bowls: dict[str, tuple[float, float]] = {}
+        for name in (name for name in self._space.parameters if name not in GRID):
+            if name.startswith("+"):
+                self._gains[name] = float(dice.normal(-0.05, 0.1))
+            else:
+                self._bowls[name] = float(dice.gamma(0.5, 0.4)), float(dice.uniform(0.05, 0.95))
+
+    def value(self, run: Measured) -> float:
+        """What a run of a program measures."""
+        corners = itertools.product(*(_between(GRID[name], float(run.genome[name])) for name in GRID))
+        total = sum(
+            math.prod(share for _, share in corner) * self._table[tuple(point for point, _ in corner)]
+            for corner in corners
+        )
+        total += sum(gain * bool(run.genome[name]) for name, gain in self._gains.items())
+        for name, (height, best) in self._bowls.items():
+            total += height * (2 * (self._space.parameters[name].place(run.genome[name]) - best)) ** 2
+        digest = hashlib.sha256(source_digest(run.source) + bytes([run.replicate % 256, self._draw])).digest()
+        return float(total + self.NOISE * np.random.default_rng(list(digest)).normal())
+
+
+def _between(grid: tuple[Any, ...], value: float) -> list[tuple[Any, float]]:
+    """The points of the grid beside a value, with the share of each: by its logarithm for a rate, else the nearest."""
+    value = min(max(value, grid[0]), grid[-1])
+    if not isinstance(grid[0], float):
+        return [(min(grid, key=lambda point: abs(point - value)), 1.0)]
+    at = min(sum(point <= value for point in grid), len(grid) - 1)
+    share = math.log(value / grid[at - 1]) / math.log(grid[at] / grid[at - 1])
+    return [(grid[at - 1], 1.0 - share), (grid[at], share)]
 
 
 def record(folder: Path) -> None:

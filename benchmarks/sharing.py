@@ -1,6 +1,8 @@
 """Does sharing help? The same number of runs by peers that share one log, and by peers that are alone.
 
     AUTORESEARCH_BENCHMARK_CACHE=DIR python -m benchmarks sharing     hours; stop it and start it again at will
+    python -m benchmarks.sharing --cache DIR --drawn 12 4x10 1x20     minutes: four peers with ten runs each, and one
+                                                                      with 20; values by recorded trainings, 12 draws
 
 Peers work in rounds: each proposes from all runs of earlier rounds, and sees what the peers before it in this round try
 (claims). Alone, a peer sees its own runs. In one group the first peer has a scripted model instead of the search: it
@@ -11,6 +13,7 @@ saw.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import math
@@ -31,6 +34,7 @@ from autoresearch.task.program import source_digest
 from benchmarks.proposer import FRESH_FROM
 from benchmarks.proposer_methods import FAILED, Measured, best_run, past_runs, problem_of, shipped_space
 from benchmarks.proposer_runs import Trainer
+from benchmarks.recorded import Drawn
 
 # By what the scripted model multiplies a number, one after the other.
 FACTORS = (2.0, 0.5, 1.4, 0.7)
@@ -113,7 +117,7 @@ def jobs_of(plan: Plan) -> list[Job]:
     ]
 
 
-def run_job(job: Job, plan: Plan, folder: Path, trainer: Trainer) -> list[Measured]:
+def run_job(job: Job, plan: Plan, folder: Path, trainer: Trainer | Drawn) -> list[Measured]:
     """The runs of a job and, after them, the fresh measurements of its best; goes on where it was stopped."""
     file = folder / f"{job.name}.jsonl"
     lines = file.read_text().splitlines(keepends=True) if file.exists() else []
@@ -124,7 +128,10 @@ def run_job(job: Job, plan: Plan, folder: Path, trainer: Trainer) -> list[Measur
     with file.open("a") as kept:
         for number in range(len(done), count + plan.fresh):
             made = _next(space, job, peers, done) if number < count else _again(space, job, done[:count], number)
-            value = trainer.value(made.source, seed=_seed(job, made))
+            if isinstance(trainer, Drawn):
+                value: float | None = trainer.value(made)
+            else:
+                value = trainer.value(made.source, seed=_seed(job, made))
             done.append(replace(made, value=value))
             kept.write(json.dumps(asdict(done[-1])) + "\n")
             kept.flush()
@@ -172,8 +179,8 @@ def _by_model(space: Space, job: Job, known: Sequence[Measured], claimed: Sequen
 def _again(space: Space, job: Job, done: Sequence[Measured], number: int) -> Measured:
     leader = best_run(problem_of(space, job.seed), past_runs(done))
     digest = source_digest(space.source) if leader is None else leader.source_digest
-    source = next(run.source for run in done if source_digest(run.source) == digest)
-    return Measured(source, {}, FRESH_FROM + number - len(done), None)
+    best = next(run for run in done if source_digest(run.source) == digest)
+    return replace(best, replicate=FRESH_FROM + number - len(done), value=None, parent=None)
 
 
 def _seed(job: Job, run: Measured) -> int:
@@ -268,3 +275,24 @@ def _duplicates(groups: Sequence[Sequence[Measured]], plan: Plan) -> float:
 
 def _value(run: Measured) -> float:
     return FAILED if run.value is None else run.value
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sharing")
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--drawn", type=int, required=True, help="so many draws of what was not recorded")
+    parser.add_argument("groups", nargs="+", help="peers and runs of each, as 4x10")
+    options = parser.parse_args()
+    options.cache.mkdir(parents=True, exist_ok=True)
+    groups = tuple(Group(int(peers), int(runs)) for peers, runs in (name.split("x") for name in options.groups))
+    plan = Plan(0.0, options.drawn, FULL.fresh, groups)
+    for group in groups:
+        jobs = [Job(group, 0, seed) for seed in range(plan.seeds)]
+        found = [run_job(job, plan, options.cache, Drawn(job.seed))[-plan.fresh :] for job in jobs]
+        values = [statistics.fmean(map(_value, runs)) for runs in found]
+        print(group.name, f"{statistics.fmean(values):.3f}", *(f"{value:.3f}" for value in values))
+
+
+if __name__ == "__main__":
+    main()

@@ -223,6 +223,9 @@ def main() -> None:
     """Entry of ``python -m benchmarks.unseen``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.unseen")
     parser.add_argument("--development", action="store_true", help="the half that may be looked at")
+    parser.add_argument(
+        "--draw", type=int, default=1, help="another one, where the search changed after a look at this"
+    )
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--methods", default=",".join(installed()))
     parser.add_argument("--batches", default="1,4")
@@ -231,6 +234,8 @@ def main() -> None:
     parser.add_argument("--silent", action="store_true", help="measure, and print nothing")
     options = parser.parse_args()
     release = None if options.development else version("autoresearch-p2p")
+    if release is not None and options.draw > 1:
+        release += f", draw {options.draw}"
     methods, batches = options.methods.split(","), [int(each) for each in options.batches.split(",")]
     numbers = range(FUNCTIONS + TRAININGS)
     results = searches(

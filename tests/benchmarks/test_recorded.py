@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from autoresearch.propose.program.edits import set_constants
-from benchmarks.proposer_methods import shipped_space
+from benchmarks.proposer_methods import Measured, shipped_space
 from benchmarks.proposer_runs import Trainer
-from benchmarks.recorded import GRID, WORK, trainings
+from benchmarks.recorded import GRID, WORK, Drawn, trainings
 
 
 def test_every_point_of_the_space_has_a_value() -> None:
@@ -25,6 +25,20 @@ def test_every_point_of_the_space_has_a_value() -> None:
 
     assert len(values) == 1680
     assert question.optimum == min(values) < question.evaluate(question.space.default()) < max(values)
+
+
+@pytest.mark.parametrize(
+    ("rate", "below", "above"), [(0.004, 0.004, 0.004), (0.004 * 2**0.5, 0.004, 0.008), (0.1, 0.03, 0.03)]
+)
+def test_a_drawn_task_differs_as_the_recorded_trainings_do(rate: float, below: float, above: float) -> None:
+    space, question, drawn = shipped_space(), trainings(), Drawn(3)
+    point = {"DEPTH": 2, "WIDTH": 64, "BATCH_DOCS": 8, "EMBED_LR_MULT": 1.0}
+    places = {name: value if name == "WIDTH" else GRID[name].index(value) for name, value in point.items()}
+    first, low, high = (question.evaluate({**places, "LR": GRID["LR"].index(at)}) for at in (0.0005, below, above))
+
+    values = [drawn.value(Measured("", {**space.default(), **point, "LR": at}, 0, None)) for at in (0.0005, rate)]
+
+    assert values[1] - values[0] == pytest.approx((low + high) / 2 - first, abs=1e-9), "the noise is the program's"
 
 
 @pytest.mark.slow

@@ -11,13 +11,16 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
 from autoresearch.propose.mind.recall import due_from_smaller, known_as, recall, run_before
+from autoresearch.propose.mind.register import budget_of, dead_ends_of
 from autoresearch.propose.search.evidence import gather
+from autoresearch.propose.search.search import propose
 from autoresearch.record.kinds import Claim, Task, Withdrawal
 from autoresearch.task.loading import load_task, shipped_by_name, shipped_task
 from autoresearch.task.program import source_digest
+from autoresearch.text import sign_of
 from autoresearch.trust.roster import Trust
 from tests.ask.notebook import Notebook
-from tests.daemon.toy import write_toy_task
+from tests.daemon.toy import TRAIN, write_toy_task
 from tests.log.standing.stories import STORIES, play
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, PEOPLE, ROOTS, STRANGER, TRUST, Village
 from tests.propose.conftest import best_run
@@ -242,3 +245,57 @@ def test_what_leads_a_smaller_size_beyond_luck_is_due_in_the_next_one_once(tmp_p
         assert due("gpt-small") is None
         ran("gpt-small-m", better, 1.3)
         assert due("gpt-small-m") is None
+
+
+def published_toy(notebook, folder, direction):
+    """A task whose program prints its number, with X = 0.1 and Y = 0.1."""
+    toy = write_toy_task(folder, TRAIN.replace("X = 0.9 ", "X = 0.1 "))
+    text = (toy / "task.toml").read_text().replace("floor = 0.0\n", "")
+    (toy / "task.toml").write_text(text.replace('"minimize"', f'"{direction}"\nsource = "stdout"'))
+    task = load_task(toy)
+    blob = notebook.blobs.put(task.baseline)
+    published = Task(digest=task.digest, name="toy", definition=task.definition(), baseline=blob, harness={})
+    notebook.append("task", published)
+    return task
+
+
+def test_where_values_are_impossible_is_a_dead_end(tmp_path):
+    with Notebook.at(tmp_path) as notebook:
+        task = published_toy(notebook, tmp_path / "toy", "minimize")
+        base = task.baseline.decode()
+        genomes = [{"X": x, "Y": 0.1} for x in (0.1, 0.6, 0.7, 0.8)]
+        parent = None
+        for genome, value in zip(genomes, (0.3, 1e16, 2e16, 1e16), strict=True):
+            source = base.replace("X = 0.1", f"X = {genome['X']}")
+            fields = {"genome": genome, "source_digest": source_digest(source), "budget": 1.0}
+            run = notebook.run(task.digest, value, source=source, parent=parent, **fields)
+            parent = parent or run
+        (end,) = dead_ends_of(
+            notebook.log, notebook.blobs, task.digest, task.metric, budget_of(task), me=notebook.mine.public
+        )
+    assert end.sentence.startswith("X at least 0.6: 3 tries, all failed: it is past the bound")
+
+
+@pytest.mark.parametrize(
+    ("direction", "diverged", "fault"),
+    [("maximize", 1e16, "larger than any metric"), ("minimize", 1e16, "larger"), ("maximize", 1e7, "far beyond all")],
+)
+def test_the_search_leaves_the_part_where_values_are_impossible(tmp_path, direction, diverged, fault):
+    """A printed number that diverged is not believed: its neighbours are not tried one after the other."""
+    beyond, sign = 0, sign_of(direction)
+    with Notebook.at(tmp_path) as notebook:
+        task = published_toy(notebook, tmp_path / "toy", direction)
+        for number in range(16):
+            me = notebook.mine.public
+            problem, runs, _ = recall(notebook.log, notebook.blobs, task, notebook.now_ms, me=me)
+            made = propose(problem, runs, [], worker="w", counter=number)
+            x, y = made.genome["X"], made.genome["Y"]
+            beyond += x > 0.5
+            fields = {"genome": made.genome, "source_digest": made.source_digest, "replicate": made.replicate}
+            value = diverged if x > 0.5 else sign * (1 - x + (y - 0.6) ** 2)
+            notebook.run(task.digest, value, source=made.source, parent=made.parent, budget=1.0, **fields)
+    assert 1 <= beyond <= 5, "the others are near what worked"
+    assert {(run.value, run.believed, fault in run.fault) for run in runs} == {
+        (None, True, True),
+        *((run.value, True, False) for run in runs if run.value is not None),
+    }

@@ -22,7 +22,7 @@ from autoresearch.log.standing.bases import (
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
 from autoresearch.log.standing.verification import judgements
-from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
+from autoresearch.words import DISBELIEF_SENTENCES, DOUBTED, MISBEHAVED, UPHELD, Disbelief, RunState
 
 # Of a task with more runs than these together, so many best programs are read, newest runs, and runs of a sample.
 BEST, NEWEST, SAMPLE = 100, 100, 400
@@ -35,6 +35,7 @@ class Trial(NamedTuple):
 
     ``tier`` is its tier as a base of the next change, the smallest first, None for never. ``believed``: the search
     learns from its value. ``preferred`` is the value of the run that :func:`next_base` selects, None for other runs.
+    ``failure`` says why a value is impossible, such as 1e16 from a reward that diverged: the run counts as failed.
     """
 
     row: HistoryRow
@@ -43,6 +44,7 @@ class Trial(NamedTuple):
     tier: int | None
     believed: bool
     preferred: float | None
+    failure: str = ""
 
 
 class Extent(NamedTuple):
@@ -117,6 +119,7 @@ def _trials(
     first_tier = tier_of(leads, context) if leads else None
     possible = is_possible(log, task)
     judged, hidden = judgements(log, (row.id for row in rows)), log.hidden.of([row.id for row in rows])
+    doubts = log.beliefs.of([run for run, judgement in judged.items() if judgement.state is RunState.NOT_BELIEVED])
     for row in rows:
         if row.id in hidden:
             continue
@@ -126,13 +129,16 @@ def _trials(
         counts = (upheld or not row.forked) and value is not None and possible(value)
         at = tier(judgement.state, attested=who.attested, own=who.own, verifying=context.verifying) if counts else None
         is_first = leads is not None and row.id == leads.row.first
+        is_heard, doubt = _is_heard(row, who, context, device), doubts.get(row.id)
         yield Trial(
             row,
             judgement.state,
             value,
             None if at is None or first_tier is None else max(at, first_tier),
-            judgement.state not in DOUBTED and (upheld or is_first or _is_heard(row, who, context, device)),
+            judgement.state not in DOUBTED and (upheld or is_first or is_heard),
             leads.value if leads and is_first else None,
+            # One that is measured in another way may be as good as it says.
+            DISBELIEF_SENTENCES[doubt] if is_heard and doubt and doubt is not Disbelief.MEASURE else "",
         )
 
 

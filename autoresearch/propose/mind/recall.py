@@ -147,14 +147,14 @@ def past_run(trial: Trial, fault: str = "") -> PastRun:
         id=row.id,
         source_digest=row.source_digest,
         genome=msgspec.json.decode(row.genome),
-        value=trial.value,
+        value=None if trial.failure else trial.value,
         replicate=row.replicate,
         parent=row.parent,
         base=row.base,
         tier=trial.tier,
-        believed=trial.believed,
+        believed=trial.believed or bool(trial.failure),
         preferred=trial.preferred,
-        fault=fault,
+        fault=fault or trial.failure,
         seedless=row.seedless if row.seedless != row.source_digest else None,
     )
 

@@ -126,7 +126,8 @@ def _faults(log: Log, failed: Sequence[Trial]) -> dict[bytes, str]:
     """How programs explain that they failed, by their digests."""
     rows = [each.row for each in failed if each.row.status not in (*NOT_EVALUATED, RunStatus.OK)]
     bodies = {record.id: record.body for record in log.records.several([row.id for row in rows])}
-    return {
+    impossible = {each.row.seedless: each.failure for each in failed if each.failure}
+    return impossible | {
         row.seedless: one_line(body.reason, _FAULT) or row.status
         for row in rows
         if isinstance(body := bodies.get(row.id), Run)

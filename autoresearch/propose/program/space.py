@@ -134,12 +134,13 @@ class Parameter:
     guessed: bool = False
     """Whether the range is a guess by the name."""
 
-    @property
-    def ordered(self) -> bool:
-        """Whether values have places on a line, rather than being only equal or different."""
-        return self.range.kind != "one of" or all(
-            isinstance(choice, int | float) and not isinstance(choice, bool) for choice in self.range.choices
-        )
+    ordered: bool = field(init=False)
+    """Whether values have places on a line, rather than being only equal or different."""
+
+    def __post_init__(self) -> None:
+        choices = self.range.choices
+        numbers = all(isinstance(choice, int | float) and not isinstance(choice, bool) for choice in choices)
+        object.__setattr__(self, "ordered", self.range.kind != "one of" or numbers)  # asked in each step of a search
 
     def admit(self, value: object) -> Value | None:
         """The value as this gene would hold it, or None when it is none that the gene can hold."""

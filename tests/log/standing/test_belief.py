@@ -56,6 +56,10 @@ class Story:
     def state(self, run):
         return judgement(self.log, run.id).state
 
+    def trial(self, run):
+        context = trust_context(self.log, ME.public)
+        return next(trial for trial in trials(self.log, self.task, context, device=ME.public) if trial.row.id == run.id)
+
     def best(self):
         return preferred(self.log, self.task, trust_context(self.log, ME.public)).row.first
 
@@ -78,8 +82,9 @@ def test_a_jump_is_no_best_no_parent_and_no_lead(story):
     assert best_of(story.log, story.task, ME.public, context).first == good.id
     first, second, last = leaderboard(story.log, story.task)
     assert (first.position, second.position, last.position, last.state) == (1, 2, 0, "not believed")
-    trial = next(each for each in trials(story.log, story.task, context, device=ME.public) if each.row.id == fake.id)
+    trial = story.trial(fake)
     assert (trial.believed, trial.tier) == (False, None)
+    assert ("far beyond all values" in trial.failure, story.trial(good).failure) == (True, "")
     led = story.log.reader.rows("SELECT id FROM frontier WHERE task = ?", story.task)
     assert {run for (run,) in led} == {baseline.id, good.id}
 
@@ -119,6 +124,10 @@ def test_nobody_else_can_say_it(story):
     fake = story.run(0.0001, "printed", OTHER)
     again = story.run(0.0001, "printed", ME)
     assert {story.state(fake), story.state(again)} == {RunState.NOT_BELIEVED}
+    story.log.trust = Trust(participants=frozenset({ME.public}))
+    settle(story.log, 9)
+    failures = [bool(story.trial(run).failure) for run in (fake, again)]
+    assert failures == [False, True], "a stranger can't say that a part of the space fails"
 
 
 @pytest.mark.parametrize("source", ["stdout", "harness", "referee", "evaluator"])
@@ -128,6 +137,7 @@ def test_a_value_past_the_floor_is_not_believed_whoever_measured_it(tmp_path, so
     past = story.run(0.5, "past")
     assert story.state(past) is RunState.NOT_BELIEVED
     assert "metric.floor" in verdict(story.log, past)
+    assert "metric.floor" in story.trial(past).failure
     story.log.close()
 
 
@@ -172,6 +182,7 @@ def test_a_run_that_measures_in_another_way_is_not_believed_whatever_its_value(s
         RunState.REPORTED,
     ]
     assert "in another way" in verdict(story.log, child)
+    assert story.trial(child).failure == "", "its settings may be as good as it says"
     expected = dump(story.log)
     story.log.writer.rebuild()
     assert dump(story.log) == expected
