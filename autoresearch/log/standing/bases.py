@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import reduce
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import Program, ProgramRow
 from autoresearch.log.standing.cache import cached, in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, whose
-from autoresearch.log.standing.precedence import precedes
+from autoresearch.log.standing.precedence import order_of
 from autoresearch.log.standing.verification import judgements
 from autoresearch.log.tables.runs import ATTESTED, COUNTED, OTHERS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.task.model import possible_value
@@ -151,12 +152,13 @@ class Placed(NamedTuple):
         return self.row.mean if self.judgement.value is None else self.judgement.value
 
 
-class _Published(NamedTuple):
-    """The run that a program is judged by."""
+class _Measured(NamedTuple):
+    """A measured run, as its program."""
 
     time: int
     id: bytes
     author: bytes
+    row: ProgramRow
 
 
 def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int | None:
@@ -239,20 +241,17 @@ def checked(
     Unattested participants take no places, neither with runs nor with verifications, however many they publish. With
     ``states`` only programs that are in one of them.
     """
-    firsts: dict[tuple[bytes, float, bool], ProgramRow] = {}
+    programs: dict[tuple[bytes, float, bool], list[_Measured]] = {}
     for row in measured(log, task, context, voters=voters, states=states) if context.naming else ():
         program = (row.seedless, row.budget, whose(row.author, row.first_time, context).attested)
-        other = firsts.pop(program, None)
-        # The program is judged by its first run.
-        firsts[program] = row if other is None or precedes(log, _published(row), _published(other)) else other
-        if len(firsts) >= CHECKED_MOST:
+        programs[program] = [*programs.pop(program, ()), _Measured(row.first_time, row.first, row.author, row)]
+        if len(programs) >= CHECKED_MOST:
             break
-    programs = placed(log, firsts.values(), context)
-    return [program for program in programs if not states or program.judgement.state in states]
-
-
-def _published(row: ProgramRow) -> _Published:
-    return _Published(row.first_time, row.first, row.author)
+    order = order_of(log, (run for runs in programs.values() if len(runs) > 1 for run in runs))
+    # The program is judged by its first run.
+    firsts = [reduce(lambda one, two: two if order.precedes(two, one) else one, runs) for runs in programs.values()]
+    judged = placed(log, [first.row for first in firsts], context)
+    return [program for program in judged if not states or program.judgement.state in states]
 
 
 def leading(log: Log, task: bytes) -> float | None:
