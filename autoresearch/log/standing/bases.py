@@ -249,7 +249,10 @@ def checked(
             break
     order = order_of(log, (run for runs in programs.values() if len(runs) > 1 for run in runs))
     # The program is judged by its first run.
-    firsts = [reduce(lambda one, two: two if order.precedes(two, one) else one, runs) for runs in programs.values()]
+    firsts = [
+        reduce(lambda first, other: other if order.precedes(other, first) else first, runs)
+        for runs in programs.values()
+    ]
     judged = placed(log, [first.row for first in firsts], context)
     return [program for program in judged if not states or program.judgement.state in states]
 
