@@ -126,7 +126,7 @@ class Participant:
             case Assign(worker, assignment):
                 if assignment.job:
                     check = self.jobs.check(assignment.job)
-                    self.later(CHECK_MS, lambda: self._verified(worker, assignment, check))
+                    self.later(self._checking_ms(check), lambda: self._verified(worker, assignment, check))
                 else:
                     self.later(self._thinking_ms(), lambda: self._proposed(worker, assignment.name, 0))
             case Decline(worker, assignment):
@@ -169,6 +169,9 @@ class Participant:
 
     def _running_ms(self):
         return self.chance.randrange(RUN_MS, 2 * RUN_MS)
+
+    def _checking_ms(self, check):
+        return CHECK_MS
 
     def _invent(self, attempt):
         number = self.chance.randrange(PROGRAMS)

@@ -56,9 +56,9 @@ class Racer(Participant):
 class Race(World):
     """``peers`` that all start at once. ``ideas``: all that their models can think of; none: they search."""
 
-    def __init__(self, seed, folder, *, peers=5, ideas=(), run_ms=RUN_MS, thinking_ms=THINKING_MS):
+    def __init__(self, seed, folder, *, peers=5, ideas=(), run_ms=RUN_MS, thinking_ms=THINKING_MS, **constants):
         self.ideas, self.run_ms, self.thinking_ms = ideas, run_ms, thinking_ms
-        super().__init__(seed, folder, attested=peers)
+        super().__init__(seed, folder, attested=peers, **constants)
 
     def _participants(self, attested):
         return [Racer(self, number, self._folder / f"{number}") for number in range(attested)]

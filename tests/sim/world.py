@@ -37,10 +37,10 @@ ATTESTORS = [key(400), key(401)]
 class World:
     """``seed`` decides everything. Of six participants one cheats, one slanders; a seventh cheats and is unattested."""
 
-    def __init__(self, seed, folder, *, attested=6):
+    def __init__(self, seed, folder, *, attested=6, **constants):
         self.chance = random.Random(seed)
         self.now_ms = START_MS
-        self.network = Network(name="simulated", nonce=bytes(16), verify_patience_ms=HOUR_MS // 2)
+        self.network = Network(name="simulated", nonce=bytes(16), **{"verify_patience_ms": HOUR_MS // 2, **constants})
         self.trust = Trust(attestors=frozenset(pair.public for pair in ATTESTORS))
         self.task = load_task(write_toy_task(folder / "task"))
         self.task_digest = self.task.digest

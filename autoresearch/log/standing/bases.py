@@ -14,6 +14,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import reduce
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -21,8 +22,8 @@ from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
 from autoresearch.log.rows import Program, ProgramRow
 from autoresearch.log.standing.cache import cached, in_snapshot
-from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context, whose
-from autoresearch.log.standing.precedence import precedes
+from autoresearch.log.standing.context import TrustContext, board_hardware, whose
+from autoresearch.log.standing.precedence import order_of
 from autoresearch.log.standing.verification import judgements
 from autoresearch.log.tables.runs import ATTESTED, COUNTED, OTHERS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.task.model import possible_value
@@ -105,13 +106,17 @@ def best_of(log: Log, task: bytes, device: bytes, context: TrustContext) -> Prog
     return next(believed, None)
 
 
-def measured(log: Log, task: bytes, context: TrustContext, *, voters: int) -> list[ProgramRow]:
+def measured(
+    log: Log, task: bytes, context: TrustContext, *, voters: int, states: Collection[RunState] = ()
+) -> list[ProgramRow]:
     """The runs of attested participants, and of this one, that ``voters`` attested ones measured, each as a program.
 
     A measured run need not be the first of its program: a run under an earlier time takes nothing away from it. A
-    program that was measured in several runs appears once for each.
+    program that was measured in several runs appears once for each. With ``states`` only programs of which such a run
+    is in one of them.
     """
-    rows = log.entries.measured(task, board_hardware(log, task) or "", voters=voters, own=sorted(context.mine))
+    own = sorted(context.mine)
+    rows = log.entries.measured(task, board_hardware(log, task) or "", voters=voters, own=own, states=states)
     return [row for row in rows if any(whose(row.author, row.first_time, context))]
 
 
@@ -147,12 +152,13 @@ class Placed(NamedTuple):
         return self.row.mean if self.judgement.value is None else self.judgement.value
 
 
-class _Published(NamedTuple):
-    """The run that a program is judged by."""
+class _Measured(NamedTuple):
+    """A measured run, as its program."""
 
     time: int
     id: bytes
     author: bytes
+    row: ProgramRow
 
 
 def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int | None:
@@ -227,30 +233,33 @@ def in_state(log: Log, task: bytes, candidates: Iterable[Placed], state: RunStat
     return sorted(matching, key=lambda placed: sign * placed.value)
 
 
-def checked(log: Log, task: bytes, context: TrustContext, *, voters: int) -> list[Placed]:
+def checked(
+    log: Log, task: bytes, context: TrustContext, *, voters: int, states: Collection[RunState] = ()
+) -> list[Placed]:
     """The programs that at least ``voters`` attested participants measured, by reported value, the best first.
 
-    Unattested participants take no places, neither with runs nor with verifications, however many they publish.
+    Unattested participants take no places, neither with runs nor with verifications, however many they publish. With
+    ``states`` only programs that are in one of them.
     """
-    firsts: dict[tuple[bytes, float, bool], ProgramRow] = {}
-    for row in measured(log, task, context, voters=voters) if context.naming else ():
+    programs: dict[tuple[bytes, float, bool], list[_Measured]] = {}
+    for row in measured(log, task, context, voters=voters, states=states) if context.naming else ():
         program = (row.seedless, row.budget, whose(row.author, row.first_time, context).attested)
-        other = firsts.pop(program, None)
-        # The program is judged by its first run.
-        firsts[program] = row if other is None or precedes(log, _published(row), _published(other)) else other
-        if len(firsts) >= CHECKED_MOST:
+        programs[program] = [*programs.pop(program, ()), _Measured(row.first_time, row.first, row.author, row)]
+        if len(programs) >= CHECKED_MOST:
             break
-    return placed(log, firsts.values(), context)
+    order = order_of(log, (run for runs in programs.values() if len(runs) > 1 for run in runs))
+    # The program is judged by its first run.
+    firsts = [
+        reduce(lambda first, other: other if order.precedes(other, first) else first, runs)
+        for runs in programs.values()
+    ]
+    judged = placed(log, [first.row for first in firsts], context)
+    return [program for program in judged if not states or program.judgement.state in states]
 
 
-def _published(row: ProgramRow) -> _Published:
-    return _Published(row.first_time, row.first, row.author)
-
-
-@in_snapshot
-def leading(log: Log, task: bytes) -> Placed | None:
-    """The best confirmed program of a task."""
-    return next(iter(backed(log, task, trust_context(log), RunState.CONFIRMED)), None)
+def leading(log: Log, task: bytes) -> float | None:
+    """The value of the best confirmed run of a task; smaller is better."""
+    return log.standings.best_confirmed(task, board_hardware(log, task) or "") if log.trust.names_anybody else None
 
 
 def preferred(log: Log, task: bytes, context: TrustContext) -> Placed | None:
@@ -311,11 +320,19 @@ def buildable(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
 
 
 @in_snapshot
-def contenders(log: Log, task: bytes, context: TrustContext, *, limit: int, each: int | None = None) -> list[Placed]:
+def contenders(
+    log: Log,
+    task: bytes,
+    context: TrustContext,
+    *,
+    limit: int,
+    each: int | None = None,
+    rows: Iterable[ProgramRow] | None = None,
+) -> list[Placed]:
     """The programs that may be the best once others verified them, by the values of attested participants.
 
     Programs found wrong or no better are left out, so they take no places. With ``each``, at most so many reported
-    runs of one participant are among them.
+    runs of one participant are among them. With ``rows`` they are of these.
     """
     chosen: list[Placed] = []
     reported: Counter[bytes] = Counter()
@@ -323,7 +340,8 @@ def contenders(log: Log, task: bytes, context: TrustContext, *, limit: int, each
     def voter(row: ProgramRow) -> bytes:
         return context.roster.voter(row.author, row.first_time).voter
 
-    rows = vouched(log, task, context, forked=True)  # how else would others come to verify what follows a fork?
+    if rows is None:
+        rows = vouched(log, task, context, forked=True)  # how else would others come to verify what follows a fork?
     for placed in judged_rows(log, rows, context, condition=lambda row: each is None or reported[voter(row)] < each):
         if placed.judgement.state in SOUND or placed.judgement.state is RunState.DISPUTED:
             chosen.append(placed)

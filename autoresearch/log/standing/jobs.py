@@ -5,22 +5,25 @@ Also the history of a run's state: after each verification, in the order of the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
-from itertools import pairwise
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import cache
+from itertools import chain, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import expected, is_audited, is_replicated, network_rules, question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, Report
-from autoresearch.judging.statistics import MOST_VOTERS, PAIRS
+from autoresearch.judging.statistics import MOST_VOTERS, PAIRS, Finding, judge_pairs
 from autoresearch.log.log import Log
-from autoresearch.log.standing.bases import Placed, checked, contenders, leading
+from autoresearch.log.rows import ProgramRow
+from autoresearch.log.standing.bases import JUDGED_ROWS, Placed, checked, contenders, leading, placed, vouched
 from autoresearch.log.standing.cache import in_snapshot, roster_of
-from autoresearch.log.standing.context import TrustContext, trust_context
+from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.participants import track_record
 from autoresearch.log.standing.precedence import heard_first
 from autoresearch.log.standing.verification import (
+    MINIMUM_EFFECT_NOISES,
     counted_reports,
     evaluated_ms,
     first_words,
@@ -45,6 +48,8 @@ CHECKED_ROWS = 10
 # So many of them may be reported or half verified runs of one participant: false values keep no other run from being
 # verified.
 RUNS_EACH = 3
+# So many of the newest commitments say which verifications have begun, of one voter fewer: none alone says it.
+COMMITMENTS_MOST, COMMITMENTS_EACH = 200, 20
 # So many of the newest runs may be audited.
 AUDITED_MAX = 500
 
@@ -82,9 +87,7 @@ def verification_needs(
     """The runs of a task that wait for verifiers, the most urgent first; with ``seed`` those that the device audits."""
     auditor = None if device is None or seed is None else _Auditor(device, seed, now_ms)
     return [
-        need
-        for run_id in dict.fromkeys(_candidates(log, task, seed))
-        for need in _needs_of(log, log.records.get(run_id), auditor)
+        need for run_id in _candidates(log, task, seed) for need in _needs_of(log, log.records.get(run_id), auditor)
     ]
 
 
@@ -144,7 +147,7 @@ def next_job(
     me = roster_of(log).voter(device, now_ms)
     if not me.attested:
         return None
-    for run_id in dict.fromkeys(_candidates(log, task, seed)):
+    for run_id in _candidates(log, task, seed):
         job = job_for(log, run_id, device, seed, now_ms)
         if job is not None and (job.run, job.stage, job.round) not in skip:
             return job
@@ -152,17 +155,35 @@ def next_job(
 
 
 def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
-    """The runs that may need a verifier, the most urgent first; with the key of a device those that it audits."""
+    """The runs that may need a verifier, each once, most urgent first; with a device's key those that it audits."""
+    seen = set[bytes]()
+    for run_id in _by_urgency(log, task, seed):
+        if run_id not in seen:
+            seen.add(run_id)
+            yield run_id
+
+
+def _by_urgency(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
     context = trust_context(log)
-    measured = checked(log, task, context, voters=1)
-    for placed in [
-        *_begun(log, task, measured, context),
-        *contenders(log, task, context, limit=CHECKED_ROWS, each=RUNS_EACH),
-    ]:
+    leader, is_confirmable = leading(log, task), _is_confirmable(log, task, context)
+    measured = checked(log, task, context, voters=1, states=UNDECIDED | REOPENED)
+
+    def best(rows: Iterable[ProgramRow] | None = None) -> Iterator[Placed]:
+        yield from contenders(log, task, context, limit=CHECKED_ROWS, each=RUNS_EACH, rows=rows)
+
+    sign, rows = log.tasks.sign(task), vouched(log, task, context, forked=True)
+    ahead = islice(takewhile(lambda row: leader is None or sign * row.mean < leader, rows), JUDGED_ROWS)
+    begun = _begun(log, task, measured, context, leader, is_confirmable)
+    for program in chain(
+        (program for program in begun if is_confirmable(program.row)),
+        best(row for row in ahead if is_confirmable(row)),
+        begun,
+        best(),
+    ):
         # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
-        is_new = placed.judgement.state is RunState.REPORTED
-        yield heard_first(log, placed.row.first) if is_new else placed.row.first
-    yield from (placed.row.first for placed in measured if placed.judgement.state in REOPENED)
+        is_new = program.judgement.state is RunState.REPORTED
+        yield heard_first(log, program.row.first) if is_new else program.row.first
+    yield from (program.row.first for program in measured if program.judgement.state in REOPENED)
     if seed is None:
         return
     voters, rules = context.roster.count(log.records.newest_ms()), network_rules(log.network)
@@ -171,17 +192,67 @@ def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
             yield run_id
 
 
-def _begun(log: Log, task: bytes, measured: Iterable[Placed], context: TrustContext) -> list[Placed]:
-    """The runs that would lead and whose verification has begun: better ones that come do not displace them."""
-    leader, sign, runs = leading(log, task), log.tasks.sign(task), Counter[bytes]()
-    begun = []
-    for placed in measured:
-        author = context.roster.voter(placed.row.author, placed.row.first_time).voter
-        is_better = leader is None or sign * placed.value < sign * leader.value
-        if placed.judgement.state in UNDECIDED and is_better and runs[author] < RUNS_EACH:
+def _is_confirmable(log: Log, task: bytes, context: TrustContext) -> Callable[[ProgramRow], bool]:
+    """A predicate: whether verifiers confirm a program if they find the gain over its parent that its author reports.
+
+    Of many small gains, each below what pairs can show, the last is the best run. Verifying it confirms nothing.
+    """
+    rules, others = log.tasks.rules(task), context.roster.count(log.records.newest_ms()) - 1
+    noise, most = rules.noise if rules else 0.0, max(min(others, MOST_VOTERS), 1)
+
+    @cache
+    def is_enough(gain: float) -> bool:
+        effect = MINIMUM_EFFECT_NOISES * noise
+        pairs = judge_pairs([(gain,) * PAIRS] * most, noise=noise, minimum_effect=effect, most=most)
+        return pairs.finding is Finding.BETTER
+
+    def is_confirmable(row: ProgramRow) -> bool:
+        delta = log.runs.claimed_delta(row.first)
+        return delta is None or is_enough(-log.tasks.sign(task) * delta)
+
+    return is_confirmable
+
+
+def _begun(
+    log: Log,
+    task: bytes,
+    measured: Iterable[Placed],
+    context: TrustContext,
+    leader: float | None,
+    is_confirmable: Callable[[ProgramRow], bool],
+) -> list[Placed]:
+    """The runs that would lead and whose verification has begun: better ones that come do not displace them.
+
+    A commitment begins it. The run that most verifiers have come to goes first, so that they come to the same one.
+    """
+    commitments, sign = _newest_commitments(log, context), log.tasks.sign(task)
+    firsts = placed(log, log.entries.by_first(task, board_hardware(log, task) or "", commitments), context)
+    candidates = {run.row.first: run for run in (*measured, *firsts)}.values()
+    would_lead = [run for run in candidates if leader is None or sign * run.value < leader]
+
+    def order(run: Placed) -> tuple[bool, int, float]:
+        counts = run.judgement.evidence
+        steps = max(counts.evaluated + counts.repeated + counts.paired, len(commitments.get(run.row.first, ())))
+        return not is_confirmable(run.row), -steps, sign * run.value
+
+    begun, runs = [], Counter[bytes]()
+    for run in sorted((run for run in would_lead if run.judgement.state in UNDECIDED), key=order):
+        author = context.roster.voter(run.row.author, run.row.first_time).voter
+        if runs[author] < RUNS_EACH:
             runs[author] += 1
-            begun.append(placed)
+            begun.append(run)
     return begun[:CHECKED_ROWS]
+
+
+def _newest_commitments(log: Log, context: TrustContext) -> dict[bytes, set[tuple[bytes, str, int]]]:
+    """By run, which voters committed to which stage and round of it, by the newest commitments of each voter."""
+    runs, numbers = defaultdict[bytes, set[tuple[bytes, str, int]]](set), Counter[bytes]()
+    for row in log.verifications.newest_commitments(COMMITMENTS_MOST) if context.naming else ():
+        who = context.roster.voter(row.author, row.time)
+        numbers[who.voter] += 1
+        if who.attested and numbers[who.voter] <= COMMITMENTS_EACH:
+            runs[row.run].add((who.voter, row.stage, row.round))
+    return dict(runs)
 
 
 @in_snapshot
@@ -288,12 +359,12 @@ def _is_replicated(log: Log, run: Record, body: Run) -> bool:
     sign = log.tasks.sign(body.task)
     if body.value is None:
         return False
-    if leader is not None and leader.judgement.value is not None and sign * body.value < sign * leader.judgement.value:
+    if leader is not None and sign * body.value < leader:
         return True
     above = [sign * value for value in _values_of(log, body.parent)]
     if above and sign * body.value >= max(above):
         return False
-    if leader is None or leader.judgement.value is None:
+    if leader is None:
         return True
     spoken = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
     timely = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}

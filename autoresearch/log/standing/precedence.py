@@ -179,11 +179,6 @@ def first_of(log: Tables, runs: Collection[PublishedT]) -> PublishedT:
     return order_of(log, runs if len(runs) > 1 else ()).first(runs)
 
 
-def precedes(log: Tables, run: Published, other: Published) -> bool:
-    """Whether a run was published before another."""
-    return order_of(log, (run, other)).precedes(run, other)
-
-
 @in_snapshot
 def to_link(log: Tables, task: bytes, device: bytes, now_ms: int, *, parent: bytes | None) -> list[bytes]:
     """The runs of others that a new run of this device links, besides its parent. None where it is not attested.

@@ -26,6 +26,7 @@ from autoresearch.log.rows import (
 )
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
+from autoresearch.words import RunState
 
 RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
 # Whose word an entry is, see schema.sql.
@@ -152,6 +153,15 @@ class Runs:
     def count_authors(self, task: bytes) -> int:
         """How many devices published runs on a task."""
         return int(self._reader.rows("SELECT count(DISTINCT author) FROM tally WHERE task = ?", task)[0][0])
+
+    def claimed_delta(self, run: bytes) -> float | None:
+        """The difference to its parent that an experiment's author reports, or verifiers found; None where none is."""
+        query = """
+        SELECT listing.delta FROM record CROSS JOIN run ON run.n = record.n AND run.mode = 'experiment'
+        CROSS JOIN listing ON listing.n = run.n WHERE record.id = ?
+        """
+        rows = self._reader.rows(query, run)
+        return rows[0][0] if rows else None
 
     def newest_attested(
         self, task: bytes, limit: int, *, own: Collection[bytes] = (), ended: bool = False
@@ -336,19 +346,27 @@ SELECT * FROM entry WHERE task = ? AND author = ? AND hardware = ? AND vouch IN 
 _IN_ORDER = "ORDER BY entry.rank, entry.time, entry.first"
 # From the measured entries of a task to their measured runs, few among all that is ranked.
 _MEASURED = f"""
-SELECT entry.task, run.source_digest, entry.budget, entry.runs, entry.mean, run.id, run.time, entry.rank,
-    entry.author, run.title, run.parent, run.device, entry.seedless
-FROM (
-    SELECT * FROM entry
-    WHERE task = ? AND hardware = ? AND measured > 0 AND measured >= ? AND rank IS NOT NULL AND copy = 0
-    AND (vouch = 1 OR vouch = 0 AND author IN ({{}})) ORDER BY rank, time, first LIMIT {_MEASURED_MOST}
-) AS entry
-CROSS JOIN run ON run.task = entry.task AND run.seedless = entry.seedless AND run.budget = entry.budget
-    AND run.author = entry.author AND entry.hardware IN ('', run.device)
-CROSS JOIN standing ON standing.n = run.n AND standing.attested = entry.vouch
-    AND standing.checkers >= ? AND standing.compared = 1
-ORDER BY entry.rank, run.time, run.id
+WITH measured AS MATERIALIZED (
+    SELECT entry.task, run.source_digest, entry.budget, entry.runs, entry.mean, run.id, run.time, entry.rank,
+        entry.author, run.title, run.parent, run.device, entry.seedless, standing.state
+    FROM (
+        SELECT * FROM entry
+        WHERE task = ? AND hardware = ? AND measured > 0 AND measured >= ? AND rank IS NOT NULL AND copy = 0
+        AND (vouch = 1 OR vouch = 0 AND author IN ({{}})) ORDER BY rank, time, first LIMIT {_MEASURED_MOST}
+    ) AS entry
+    CROSS JOIN run ON run.task = entry.task AND run.seedless = entry.seedless AND run.budget = entry.budget
+        AND run.author = entry.author AND entry.hardware IN ('', run.device)
+    CROSS JOIN standing ON standing.n = run.n AND standing.attested = entry.vouch
+        AND standing.checkers >= ? AND standing.compared = 1)
+SELECT * FROM measured {{}} ORDER BY rank, time, id
 """  # noqa: S608
+# Those programs of which a run is in one of some states.
+_IN_STATES = "WHERE (seedless, budget) IN (SELECT seedless, budget FROM measured WHERE state IN ({}))"
+_BY_FIRST = """
+(SELECT entry.* FROM record CROSS JOIN run ON run.n = record.n CROSS JOIN entry ON entry.task = run.task
+    AND entry.seedless = run.seedless AND entry.budget = run.budget AND entry.author = run.author AND entry.n = run.n
+    WHERE record.id IN ({}))
+"""
 _RUNS = f"""
 SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
@@ -384,13 +402,26 @@ class Entries:
             key=lambda row: (row.rank, row.first_time, row.first),
         )
 
-    def measured(self, task: bytes, hardware: str, *, voters: int, own: Collection[bytes]) -> list[ProgramRow]:
+    def by_first(self, task: bytes, hardware: str, runs: Collection[bytes]) -> list[ProgramRow]:
+        """The programs of a task that are ranked by one of these runs, after a fork too."""
+        where = (
+            "entry.task = ? AND entry.hardware = ? AND entry.place & ? AND entry.rank IS NOT NULL AND NOT entry.copy"
+        )
+        query = f"{_ROW.format('entry', _BY_FIRST)} WHERE {where}"
+        return [ProgramRow(*row) for row in self._reader.among(query, runs, task, hardware, COUNTED | WITH_DOUBTED)]
+
+    def measured(
+        self, task: bytes, hardware: str, *, voters: int, own: Collection[bytes], states: Collection[RunState] = ()
+    ) -> list[ProgramRow]:
         """The runs that so many attested participants measured, of attested participants and of these devices.
 
-        Each as its program, by its device, the best of these first.
+        Each as its program, by its device, the best of these first. With ``states`` only programs of which such a run
+        is in one of them.
         """
-        query = _MEASURED.format(", ".join("?" * len(own)))
-        return [ProgramRow(*row) for row in self._reader.rows(query, task, hardware, voters, *own, voters)]
+        where = _IN_STATES.format(", ".join("?" * len(states))) if states else ""
+        query = _MEASURED.format(", ".join("?" * len(own)), where)
+        rows = self._reader.rows(query, task, hardware, voters, *own, voters, *(state.value for state in states))
+        return [ProgramRow(*row[:-1]) for row in rows]
 
     def first(self, program: Program) -> ProgramRow | None:
         """A program, by its source too, by the runs of the attested participant that published it first, or None."""

@@ -80,6 +80,14 @@ class Standings:
             for run, state, *values in self._reader.among(_READ, runs)
         }
 
+    def best_confirmed(self, task: bytes, hardware: str) -> float | None:
+        """The best value of the confirmed runs of attested participants on a task; smaller is better."""
+        query = """
+        SELECT listing.sure FROM listing CROSS JOIN standing ON standing.n = listing.n AND standing.attested
+        WHERE listing.task = ? AND listing.hardware = ? AND listing.sure IS NOT NULL ORDER BY listing.sure LIMIT 1
+        """
+        return next((value for (value,) in self._reader.read(query, (task, hardware))), None)
+
     def facts(self, numbers: Collection[int]) -> list[RunFacts]:
         """What records say of those of these that are runs, by their numbers."""
         return [RunFacts(*row) for row in self._reader.among(_FACTS, numbers)]

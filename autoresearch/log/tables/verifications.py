@@ -22,9 +22,7 @@ from autoresearch.log.rows import (
 _VERIFICATIONS = """
 SELECT id, run, stage, verdict, value, author, time, round, output, n FROM verification WHERE run = ? ORDER BY time, id
 """
-_COMMITMENTS = """
-SELECT n, id, run, stage, round, digest, author, seq, time, output FROM commitment WHERE run = ? ORDER BY time, id
-"""
+_COMMITMENTS = "SELECT n, id, run, stage, round, digest, author, seq, time, output FROM commitment"
 _PAIRED = """
 SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?
 AND EXISTS(SELECT 1 FROM verification WHERE run = record.id AND stage = 'replicate') ORDER BY lineage.n
@@ -43,7 +41,14 @@ class Verifications:
 
     def commitments(self, run: bytes) -> list[CommitmentRow]:
         """What verifiers of a run committed themselves to, the oldest first; nobody can take it back."""
-        return [CommitmentRow(*row) for row in self._reader.rows(_COMMITMENTS, run)]
+        return [
+            CommitmentRow(*row) for row in self._reader.rows(f"{_COMMITMENTS} WHERE run = ? ORDER BY time, id", run)
+        ]
+
+    def newest_commitments(self, limit: int) -> list[CommitmentRow]:
+        """The commitments that came last, on all runs, the last first."""
+        query = f"{_COMMITMENTS} WHERE output IS NOT NULL ORDER BY n DESC LIMIT ?"
+        return [CommitmentRow(*row) for row in self._reader.rows(query, limit)]
 
     def paired_children(self, run: bytes) -> list[bytes]:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""

@@ -189,6 +189,19 @@ def test_what_one_participant_alone_says_takes_no_more_than_its_share_of_the_tur
     assert job is not None
 
 
+def test_commitments_to_the_runs_of_one_author_leave_others_their_turn(village):
+    for number in range(4 * RUNS_EACH):
+        village.commit(ANN, village.run(1.0 + number / 100, f"friend {number}", by=EVE))
+    honest, skip = village.run(1.5, "honest"), set()
+    village.commit(CEM, honest)
+    while (result := next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms, skip=skip)) and (
+        result.run != honest.id
+    ):
+        skip.add((result.run, result.stage, result.round))
+    assert result is not None
+    assert len(skip) <= RUNS_EACH
+
+
 def copied_earlier(village, name, value):
     """A stranger writes the same program and the same checkpoint under an earlier time."""
     body = run_body(value, source=name.encode(), checkpoint=CHECKPOINT)

@@ -15,12 +15,12 @@ from autoresearch.judging.statistics import CountedRun, pool, rank
 from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
-from autoresearch.log.standing.bases import measured, unvouched, vouched
+from autoresearch.log.standing.bases import checked, leading, measured, unvouched, vouched
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.precedence import first_of
 from autoresearch.log.standing.verification import checkers_of, judgement
 from autoresearch.record.record import Record
-from autoresearch.words import UPHELD
+from autoresearch.words import REOPENED, UNDECIDED, UPHELD, RunState
 from tests.log.standing.copying import models, pairs_by_rule, pairs_in_rows
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, Publish
 from tests.log.standing.test_settled import OF_PEOPLE, SOME, TRUSTS, YOUNG
@@ -28,6 +28,7 @@ from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, 
 from tests.log.standing.village import TRUST as VILLAGERS
 from tests.record.making import NETWORK, NOW_MS, pairs, run_body, sealed
 
+OPEN = UNDECIDED | REOPENED
 # What identifies a row of a board, and orders it.
 Row = tuple[float, int, bytes, int, float, bytes]
 AGAIN = st.builds(
@@ -136,6 +137,11 @@ def holds(log: Log, task: bytes) -> None:
     assert list(map(as_row, unvouched(log, task, context))) == others
     for voters in (1, 2):
         assert list(map(as_row, measured(log, task, context, voters=voters))) == truth.measured(voters)
+        unfinished = [each for each in checked(log, task, context, voters=voters) if each.judgement.state in OPEN]
+        assert checked(log, task, context, voters=voters, states=OPEN) == unfinished
+    judged = [judgement(log, row.first) for row in measured(log, task, context, voters=1)]
+    confirmed = [each.value for each in judged if each.state is RunState.CONFIRMED and each.value is not None]
+    assert leading(log, task) == min(confirmed, default=None)
 
 
 def entries(log: Log) -> list[tuple[object, ...]]:

@@ -18,7 +18,7 @@ from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
 from autoresearch.words import RunState
-from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, TRUST, Village, settled
+from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village, settled
 from tests.record.making import NETWORK, commitment, key
 
 HOUR_MS = 3_600_000
@@ -62,6 +62,31 @@ def test_a_half_verified_run_keeps_its_place_while_better_ones_are_reported(vill
     village.evaluate(behind := village.run(1.3, "behind", by=EVE), 1.3, ANN)
     assert job(village, BEN, behind) is not None
     assert job(village, BEN) is None  # what would not lead keeps no place
+
+
+@pytest.mark.parametrize(("who", "begins"), [(ANN, True), (STRANGER, False)])
+def test_a_run_that_another_verifier_committed_to_goes_before_better_ones(
+    village: Village, who: KeyPair, begins: bool
+) -> None:
+    begun = village.run(1.5, "begun")
+    village.commit(who, begun)
+    better = village.run(1.4, "better", by=EVE)
+    assert job(village, BEN).run == (begun if begins else better).id
+    assert job(village, ANN).run == better.id  # a verifier commits once
+    nearer = village.run(1.6, "nearer", by=DOT)
+    for verifier in (CEM, EVE) if begins else ():
+        village.commit(verifier, nearer)
+    assert job(village, BEN).run == (nearer if begins else better).id
+
+
+def test_a_run_goes_before_better_ones_whose_gain_no_pairs_can_show(village: Village) -> None:
+    large = village.run(1.5, "large")
+    small = village.run(1.499, "small", parent=large, by=EVE)
+    assert job(village, BEN).run == large.id
+    village.confirm(large, 2.0, 1.5)
+    assert job(village, BEN).run == small.id  # its value is verified all the same
+    false = village.run(1.0, "false", by=DOT)
+    assert job(village, BEN).run == false.id
 
 
 def test_what_leads_nothing_is_audited_as_the_network_says(tmp_path) -> None:
