@@ -44,9 +44,41 @@ def _opening(descriptor, *arguments, **words):
     return _Between(stream) if descriptor == _pipe else stream
 _os.write, _os.fdopen = _writing, _opening
 """
+# Between the evaluator and the program, which goes on in a process of its own: reply(question) may answer in its place.
+_BESIDE = """
+import os as _os
+(_hear, _ask), (_listen, _speak) = _os.pipe(), _os.pipe()
+if _os.fork():
+    import select as _select
+    _os.close(_hear), _os.close(_speak)
+    _read, _write = (int(_os.environ["AUTORESEARCH_TALK_" + name]) for name in ("READ", "WRITE"))
+    _memory, _question, _answer = {}, None, b""
+    def _reply(question):
+        REPLY
+    while True:
+        _ready = _select.select([_read, _listen], [], [])[0]
+        if _listen in _ready:
+            _data = _os.read(_listen, 1 << 16)
+            if not _data: break
+            _answer += _data
+            _os.write(_write, _data)
+            continue
+        if _question is not None and _answer: _memory[_question] = _answer
+        _question, _answer = _os.read(_read, 1 << 16), b""
+        if not _question: break
+        _known = _reply(_question)
+        if _known is None: _os.write(_ask, _question)
+        else: _os.write(_write, _known)
+        if _known is not None: _question = None
+    _os._exit(0)
+_os.close(_ask), _os.close(_listen)
+_os.environ.update(AUTORESEARCH_TALK_READ=str(_hear), AUTORESEARCH_TALK_WRITE=str(_speak))
+"""
 
 
-def _answering(name: str, does: str, hole: Hole, changes: tuple[str, ...], *, quick: bool = False) -> Attack:
+def _answering(
+    name: str, does: str, hole: Hole, changes: tuple[str, ...], *, between: str = _BETWEEN, quick: bool = False
+) -> Attack:
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         evaluator = target.task.evaluator
         if evaluator is None or not evaluator.answers:
@@ -62,7 +94,7 @@ def _answering(name: str, does: str, hole: Hole, changes: tuple[str, ...], *, qu
                 program={
                     **files,
                     entry: head_and_rest[0]
-                    + _BETWEEN.replace("CHANGE", change.replace("LINE", repr(line)))
+                    + between.replace("CHANGE", change.replace("LINE", repr(line))).replace("REPLY", change)
                     + head_and_rest[1],
                 },
                 proof=Proof.STATED if "LINE" in change else Proof.BETTER,
@@ -115,6 +147,25 @@ ATTACKS = (
         Hole.FAILURE_COUNTS,
         ("_os._exit(0)", "return ''", "return chr(10)", "return 'null' + chr(10)", "return '[]' + chr(10)"),
         quick=True,
+    ),
+    _answering(
+        "remembers-its-answers",
+        "answers a question that comes again from memory",
+        Hole.SAME_INPUT,
+        ("return _memory.get(question)",),
+        between=_BESIDE,
+        quick=True,
+    ),
+    _answering(
+        "answers-some-questions",
+        "answers the first question, and all others with the same, with nothing, or not at all",
+        Hole.INCOMPLETE,
+        (
+            "return next(iter(_memory.values()), None)",
+            "return b'\\n' if _memory else None",
+            "return _os._exit(0) if _memory else None",
+        ),
+        between=_BESIDE,
     ),
     _answering(
         "answers-too-much",

@@ -15,7 +15,7 @@ from autoresearch.task.metric_names import words_of
 from autoresearch.task.model import Task
 from autoresearch.text import sign_of
 
-ATTACKS_VERSION = 1
+ATTACKS_VERSION = 2
 """Raised when attacks are added or changed: a report says with which it was made."""
 
 
@@ -35,6 +35,7 @@ class Hole(StrEnum):
     BEYOND = "beyond"
     UNCOUNTED = "uncounted"
     LOOKS_AHEAD = "looks_ahead"
+    SAME_INPUT = "same_input"
 
 
 HOLE_SENTENCES: dict[Hole, str] = {
@@ -51,6 +52,7 @@ HOLE_SENTENCES: dict[Hole, str] = {
     Hole.BEYOND: "a value that is impossible is accepted",
     Hole.UNCOUNTED: "work beyond the budget is not counted",
     Hole.LOOKS_AHEAD: "the model is shown what it has to predict",
+    Hole.SAME_INPUT: "a question comes again, so its answer can be remembered",
 }
 MENDS: dict[Hole, str] = {
     Hole.OWN_NUMBER: 'move the evaluator outside the program: metric.source = "evaluator", and a file that it measures',
@@ -66,6 +68,7 @@ MENDS: dict[Hole, str] = {
     Hole.BEYOND: "state the bound as metric.floor, and have the evaluator refuse what leads beyond it",
     Hole.UNCOUNTED: 'count the work in budget.unit = "work" or "seconds", and lower [limits]',
     Hole.LOOKS_AHEAD: "ask for one position at a time, as the referee does",
+    Hole.SAME_INPUT: "give each call an input of its own, drawn from AUTORESEARCH_SEED with evaluation.fresh = true",
 }
 
 
@@ -110,6 +113,8 @@ class Loot:
     """The evaluator draws its test, or reads one."""
     climbed: bytes | None = None
     """The best artifact that a program came to by trying it with the evaluator, where it can run that."""
+    draws: Sequence[tuple[str, str, Mapping[str, object]]] = ()
+    """How the evaluator calls functions of fixed modules: module, function, arguments."""
 
 
 @dataclass(frozen=True, slots=True)
