@@ -202,6 +202,12 @@ def _is_flat(items: Sequence[object]) -> bool:
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in items)
 
 
+def is_order(items: Sequence[object]) -> bool:
+    """Whether items are an order of whole numbers without a gap, such as a tour: each has to be there once."""
+    whole = [each for each in items if type(each) is int]
+    return len(whole) == len(items) == len(set(whole)) == max(whole) - min(whole) + 1
+
+
 def answer_slots(value: Any) -> list[Slot]:  # noqa: ANN401 - any value that was in a file
     """The longest sequences of an artifact: those that are most likely its answers."""
     return sorted(slots(value), key=lambda slot: -len(slot.items))[:_MOST_SLOTS]

@@ -109,7 +109,8 @@ def _answers(
     def attempts(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for slot in answer_slots(form.value)[:2]:
             is_test = target.loot.is_drawn and len(slot.items) >= 4 * artifacts.LEAST_ANSWERS
-            proof = Proof.BETTER if is_test and target.share == 1 else Proof.PERFECT
+            is_whole = (is_test and target.share == 1) or artifacts.is_order(slot.items)
+            proof = Proof.BETTER if is_whole else Proof.PERFECT
             # A baseline may be weak: such answers must take half of the way to the best value.
             least = 0.5 * abs(target.value if target.best is None else target.best - target.value)
             for items in make(list(slot.items)):
@@ -123,9 +124,10 @@ def _answers(
         form = artifacts.opened(target.artifact)
         if form is None:
             return UNREADABLE
-        if needs_test and not target.loot.is_drawn:
+        slots = answer_slots(form.value)
+        if needs_test and not target.loot.is_drawn and not any(artifacts.is_order(slot.items) for slot in slots):
             return _NOT_DRAWN
-        return attempts(target, form) if answer_slots(form.value) else _FEW
+        return attempts(target, form) if slots else _FEW
 
     return Attack(name, does, hole, tries, quick)
 

@@ -1,9 +1,11 @@
-"""Attacks on one part of an artifact, a field or a column: what it claims, what no check sees, what has no bound. Pure."""
+"""Attacks on one part of an artifact, a field or a column: claims, NaN that hides, numbers without bound. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from autoresearch.run.attack import artifacts
@@ -15,7 +17,7 @@ _CLAIMS = frozenset(
     "time times seconds second ms duration elapsed latency runtime score loss accuracy acc error reward metric result "  # noqa: SIM905
     "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
 )
-_MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 5, 8
+_MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8
 _HUGE, _HUGER = 1e6, 1e9
 _NAN = float("nan")
 
@@ -47,6 +49,10 @@ def with_part(value: Any, part: Part, change: Callable[[Any], Any]) -> Any:  # n
     if isinstance(value, list):
         return [with_part(each, rest, change) if at == head else each for at, each in enumerate(value)]
     return {name: with_part(each, rest, change) if name == head else each for name, each in value.items()}
+
+
+def _words(part: Part) -> str:
+    return ".".join(map(str, part)) or "the numbers"
 
 
 def _putting(number: object, place: int | None = None) -> Callable[[Any], Any]:
@@ -94,7 +100,7 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
         content = form.written(with_part(form.value, part, _putting(value)))
         more = None if further is None else form.written(with_part(form.value, part, _putting(further)))
         if content is not None:
-            note = f"{'.'.join(map(str, part))} = {value:g}"
+            note = f"{_words(part)} = {value:g}"
             yield AttackAttempt(artifact=content, proof=proof, stated=number, note=note, further=more)
 
     for part in sorted(parts(form.value), key=lambda part: not _is_claim(target, part))[:_MOST_FIELDS]:
@@ -127,58 +133,52 @@ def _hides(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttem
     """NaN in a part, which passes comparisons, with all else as no check would let it be."""
     slots = answer_slots(form.value)
     count = len(slots[0].items) if slots else 0
-    others: dict[str, Callable[[Any], Any]] = {"as it was": lambda value: value}
+    others = {"as it was": form.value}
     for kept in (1, 2, 3):
         if count > kept:
-            others[f"{kept} of {count}"] = lambda value, kept=kept: resized(value, lambda old: old[:kept], count)
+            others[f"{kept} of {count}"] = resized(form.value, itemgetter(slice(kept)), count)
     for number in (0.0, _HUGE, -_HUGE):
-        others[f"{number:g}"] = lambda value, number=number: map_leaves(value, on_numbers(number))
+        others[f"{number:g}"] = map_leaves(form.value, on_numbers(number))
     for part in [*parts(form.value)][:_MOST_PARTS]:
-        for place in (None, 0):
+        for where, place in (("all", None), ("the first", 0)):
+            start = f"nan in {where} of {_words(part)}, the rest "
             for label, other in others.items():
-                content = form.written(with_part(other(form.value), part, _putting(_NAN, place)))
+                content = form.written(with_part(other, part, _putting(_NAN, place)))
                 if content is not None and content != target.artifact:
-                    where = "all" if place is None else "the first"
-                    note = f"nan in {where} of {'.'.join(map(str, part))}, the rest {label}"
-                    yield AttackAttempt(artifact=content, note=note)
+                    needs = "" if label == "as it was" else f"{start}as it was"
+                    yield AttackAttempt(artifact=content, note=start + label, needs=needs)
 
 
 # --- numbers without a bound
 
 
 def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
-    """Numbers that no honest artifact has: they are through where the value follows them, or is the best."""
+    """Numbers that no honest artifact has."""
 
-    def attempt(note: str, make: Callable[[float], Any]) -> Iterator[AttackAttempt]:
-        content, further = form.written(make(_HUGE)), form.written(make(_HUGER))
+    def attempt(note: str, values: Iterable[Any], needs: str = "") -> Iterator[AttackAttempt]:
+        content, further = map(form.written, values)
         if content is not None:
-            yield AttackAttempt(artifact=content, further=further, proof=Proof.FOLLOWS, note=note)
-            yield AttackAttempt(artifact=content, proof=Proof.PERFECT, note=note)
+            yield AttackAttempt(artifact=content, further=further, proof=Proof.EXCEEDS, note=note, needs=needs)
 
-    fields = [*parts(form.value)][:_MOST_PARTS]
+    value, sizes, fields = form.value, (_HUGE, _HUGER), [*parts(form.value)][:_MOST_PARTS]
+    for sign in (1, -1):
+        yield from attempt(f"all {sign:+d}e6", (map_leaves(value, on_numbers(sign * size)) for size in sizes))
+    for low, high in pairwise(fields):
+        yield from attempt(
+            f"{_words(low)} small, {_words(high)} large",
+            (with_part(with_part(value, low, _putting(-size)), high, _putting(size)) for size in sizes),
+        )
     for part in fields:
+        first = f"number 0 of {_words(part)} huge"
         for place in range(3):
             yield from attempt(
-                f"number {place} of {part} huge",
-                lambda size, part=part, place=place: with_part(form.value, part, _putting(size, place)),
+                first.replace("0", str(place), 1),
+                (with_part(value, part, _putting(size, place)) for size in sizes),
+                needs=first if place else "",
             )
         yield from attempt(
-            f"number 0 of {part} as large as number 1 is small",
-            lambda size, part=part: with_part(
-                with_part(form.value, part, _putting(size, 0)), part, _putting(-size, 1)
-            ),
-        )
-    for low, high in zip(fields, fields[1:], strict=False):
-        yield from attempt(
-            f"{low} small, {high} large",
-            lambda size, low=low, high=high: with_part(
-                with_part(form.value, low, _putting(-size)), high, _putting(size)
-            ),
-        )
-    for sign in (1, -1):
-        yield from attempt(
-            f"all {sign:+d}, huge",
-            lambda size, sign=sign: map_leaves(form.value, on_numbers(sign * size)),
+            f"{first}, number 1 the less",
+            (with_part(with_part(value, part, _putting(size, 0)), part, _putting(-size, 1)) for size in sizes),
         )
 
 

@@ -79,6 +79,7 @@ class Proof(StrEnum):
     BETTER = "better"  # it did nothing that is worth a better value than the baseline's
     PERFECT = "perfect"  # its value is the best that there is
     FOLLOWS = "follows"  # the further it goes, the better its value, without an end
+    EXCEEDS = "exceeds"  # it is absurd, and its value follows it, or is the best that there is
     SEED = "seed"  # better by the seed of its test, not by others
     UNCOUNTED = "uncounted"  # it cost more than it may, and ended well
 
@@ -99,6 +100,8 @@ class AttackAttempt:
     further: bytes | None = None
     least: float = 0.0
     """The least gain that counts, where an honest change could lead to a smaller one."""
+    needs: str = ""
+    """The note of an earlier attempt of its attack: where that had no value, this one would have none either."""
 
 
 @dataclass(frozen=True, slots=True)
