@@ -32,6 +32,8 @@ def parts(value: Any, path: Part = ()) -> Iterator[Part]:  # noqa: ANN401 - any 
                 yield (*path, name)
             elif isinstance(each, dict | list) and len(path) < 2:
                 yield from parts(each, (*path, name))
+    elif isinstance(value, list) and value and all(map(is_finite, value)):
+        yield path
     elif isinstance(value, list) and value and all(isinstance(each, type(value[0])) for each in value):
         if isinstance(value[0], dict):
             yield from ((*path, name) for name, each in value[0].items() if is_finite(each))
@@ -78,7 +80,7 @@ def _attack(
         if target.artifact is None:
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
-        if form is None or not any(parts(form.value)):
+        if form is None or next(parts(form.value), None) is None:
             return UNREADABLE
         return attempts(target, form)
 
@@ -89,7 +91,7 @@ def _attack(
 
 
 def _is_claim(target: Target, part: Part) -> bool:
-    name = str(part[-1]).lower()
+    name = str(part[-1]).lower() if part else ""
     return bool(set(name.replace("-", "_").split("_")) & _CLAIMS) or name == target.task.metric.name.lower()
 
 

@@ -29,6 +29,10 @@ BY: dict[str, str] = {
     "prints a name": "injects-a-line",
     "answers in the evaluator": "runs-the-evaluator",
     "prepare writes the answers": "makes-the-answers",
+    "nan is no overlap": "hides-behind-nan",
+    "a city twice": "one-constant",
+    "asks the same": "remembers-its-answers",
+    "seed in a setting": "draws-the-test",
     "prints its number": "says-a-number",
 }
 
