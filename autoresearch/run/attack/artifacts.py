@@ -181,7 +181,7 @@ def slots(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Slot]:  # no
         if all(not isinstance(each, dict | list) for each in value):
             yield Slot(path, value)
             return
-        if all(isinstance(each, list) and 1 < len(each) <= 64 and _is_flat(each) for each in value):
+        if all(isinstance(each, list) and 1 <= len(each) <= 64 and _is_flat(each) for each in value):
             yield Slot(path, value)
             return
         if all(isinstance(each, dict) for each in value):

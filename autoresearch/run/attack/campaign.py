@@ -21,7 +21,7 @@ from autoresearch.run.attack.judging import AttemptResult, judge
 from autoresearch.run.attack.programs import leaving
 from autoresearch.run.attack.report import AttackReport, AttackRow, holes_of
 from autoresearch.run.attack.table import ATTACKS
-from autoresearch.run.attack.target import ATTACKS_VERSION, Attack, AttackAttempt, Proof, Target, margin_of
+from autoresearch.run.attack.target import ATTACKS_VERSION, PAST, Attack, AttackAttempt, Proof, Target, margin_of
 from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import Experiment, Plan, again, plan_as_it_stands
 from autoresearch.run.sandbox.execute import permit
@@ -167,7 +167,7 @@ class _Campaign:
                 continue
             judgement, outcome = self._try(target, attempt)
             if outcome.value is not None:
-                measured.add(attempt.note)
+                measured |= {attempt.note} | ({attempt.note + PAST} if judgement.by == "metric.floor" else set())
             if not judgement.through and row.result == "held" and judgement.by:
                 continue
             gain = None if outcome.value is None else target.gain(outcome.value)

@@ -181,6 +181,9 @@ def _repeated(items: list[Any]) -> Iterator[list[Any]]:
 
 
 def _all_at_once(items: list[Any]) -> Iterator[list[Any]]:
+    if isinstance(items[0], list):  # several answers to each question
+        every = sorted({each for item in items for each in item})[:50]
+        yield from ([order] * len(items) for order in (every, every[::-1]))
     values = list(dict.fromkeys(tuple(each) if isinstance(each, list) else each for each in items))[:50]
     yield [values] * len(items)
     yield [" ".join(map(str, values))] * len(items)

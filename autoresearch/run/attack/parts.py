@@ -11,7 +11,7 @@ from typing import Any
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import answer_slots, is_finite, map_leaves, on_numbers, resized
 from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE
-from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
+from autoresearch.run.attack.target import PAST, Attack, AttackAttempt, Hole, Proof, Target
 
 _CLAIMS = frozenset(
     "time times seconds second ms duration elapsed latency runtime score loss accuracy acc error reward metric result "  # noqa: SIM905
@@ -20,6 +20,7 @@ _CLAIMS = frozenset(
 _MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8
 _HUGE, _HUGER = 1e6, 1e9
 _NAN = float("nan")
+_FACTORS = (0.95, 1.05, 0.9, 1.1, 0.8, 1.25, 0.5, 2.0)
 
 Part = tuple[str | int, ...]
 
@@ -68,6 +69,10 @@ def _putting(number: object, place: int | None = None) -> Callable[[Any], Any]:
     return change
 
 
+def _scaling(factor: float) -> Callable[[Any], Any]:
+    return lambda each: round(each * factor) if isinstance(each, int) else each * factor
+
+
 def _attack(
     name: str,
     does: str,
@@ -113,6 +118,12 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
         if _is_claim(target, part):
             for value in (0, 1e-6, 1, 100, -1, 1e9):
                 yield from attempt(part, value, Proof.BETTER)
+        for far in (1e-6, -_HUGE, _HUGE):  # what leads past the bound leads somewhat less far, too
+            for factor in _FACTORS:
+                content = form.written(with_part(form.value, part, _scaling(factor)))
+                if content is not None:
+                    needs = f"{_words(part)} = {far:g}{PAST}"
+                    yield AttackAttempt(artifact=content, note=f"{_words(part)} times {factor:g}", needs=needs)
 
 
 def _adds_claims(target: Target) -> Iterator[AttackAttempt] | str:

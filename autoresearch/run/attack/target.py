@@ -72,6 +72,9 @@ MENDS: dict[Hole, str] = {
 }
 
 
+PAST = " is past the bound"
+
+
 class Proof(StrEnum):
     """By what it is told that an attempt got through."""
 
@@ -101,7 +104,10 @@ class AttackAttempt:
     least: float = 0.0
     """The least gain that counts, where an honest change could lead to a smaller one."""
     needs: str = ""
-    """The note of an earlier attempt of its attack: where that had no value, this one would have none either."""
+    """The note of an earlier attempt of its attack: where that had no value, this one would have none either.
+
+    With ``PAST`` behind it: this one is tried only where that had a value past the bound of the task.
+    """
 
 
 @dataclass(frozen=True, slots=True)

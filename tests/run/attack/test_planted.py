@@ -32,6 +32,10 @@ BY: dict[str, str] = {
     "nan is no overlap": "hides-behind-nan",
     "a city twice": "one-constant",
     "asks the same": "remembers-its-answers",
+    "the clock runs late": "works-ahead",
+    "a loop that counts": "loops-again",
+    "any answer is right": "all-answers-at-once",
+    "its own count": "claims",
     "seed in a setting": "draws-the-test",
     "prints its number": "says-a-number",
 }
