@@ -147,9 +147,9 @@ def _hides(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttem
     slots = answer_slots(form.value)
     count = len(slots[0].items) if slots else 0
     others = {"as it was": form.value}
-    for kept in (1, 2, 3):
-        if count > kept:
-            others[f"{kept} of {count}"] = resized(form.value, itemgetter(slice(kept)), count)
+    for few in (1, 2, 3):
+        if count > few:
+            others[f"{few} of {count}"] = resized(form.value, itemgetter(slice(few)), count)
     for number in (0.0, _HUGE, -_HUGE):
         others[f"{number:g}"] = map_leaves(form.value, on_numbers(number))
     for part in [*parts(form.value)][:_MOST_PARTS]:
