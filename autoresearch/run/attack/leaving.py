@@ -23,14 +23,23 @@ _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
 def _bytes(
     name: str, does: str, hole: Hole, make: Callable[[bytes], Iterable[bytes]], *, quick: bool = False
 ) -> Attack:
-    """An attack that leaves other bytes than the baseline's; better than the baseline is through."""
+    """An attack that leaves other bytes than the baseline's; better than the baseline by far is through.
+
+    A file may be as good without its last byte, which is no hole.
+    """
 
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
-        return (AttackAttempt(artifact=each, note=_note(each)) for each in make(target.artifact) if each)
+        least = 0.1 * _way(target)
+        return (AttackAttempt(artifact=each, note=_note(each), least=least) for each in make(target.artifact) if each)
 
     return Attack(name, does, hole, tries, quick)
+
+
+def _way(target: Target) -> float:
+    """How far it is from the baseline's value to the best, or to zero."""
+    return abs(target.value if target.best is None else target.best - target.value)
 
 
 def _note(content: bytes) -> str:
@@ -112,7 +121,7 @@ def _answers(
             is_whole = (is_test and target.share == 1) or artifacts.is_order(slot.items)
             proof = Proof.BETTER if is_whole else Proof.PERFECT
             # A baseline may be weak: such answers must take half of the way to the best value.
-            least = 0.5 * abs(target.value if target.best is None else target.best - target.value)
+            least = 0.5 * _way(target)
             for items in make(list(slot.items)):
                 value = _resized(form.value, slot, items)
                 if (content := form.written(value)) is not None:
