@@ -52,7 +52,7 @@ HOLE_SENTENCES: dict[Hole, str] = {
     Hole.BEYOND: "a value that is impossible is accepted",
     Hole.UNCOUNTED: "work beyond the budget is not counted",
     Hole.LOOKS_AHEAD: "the model is shown what it has to predict",
-    Hole.SAME_INPUT: "a question comes again, so its answer can be remembered",
+    Hole.SAME_INPUT: "an answer can be remembered, or worked out before the clock starts",
 }
 MENDS: dict[Hole, str] = {
     Hole.OWN_NUMBER: 'move the evaluator outside the program: metric.source = "evaluator", and a file that it measures',
@@ -68,7 +68,7 @@ MENDS: dict[Hole, str] = {
     Hole.BEYOND: "state the bound as metric.floor, and have the evaluator refuse what leads beyond it",
     Hole.UNCOUNTED: 'count the work in budget.unit = "work" or "seconds", and lower [limits]',
     Hole.LOOKS_AHEAD: "ask for one position at a time, as the referee does",
-    Hole.SAME_INPUT: "give each call an input of its own, drawn from AUTORESEARCH_SEED with evaluation.fresh = true",
+    Hole.SAME_INPUT: "give each call an input of its own, by evaluation.fresh = true, and start the clock before the program has it",
 }
 
 
