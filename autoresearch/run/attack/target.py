@@ -68,7 +68,7 @@ MENDS: dict[Hole, str] = {
     Hole.BEYOND: "state the bound as metric.floor, and have the evaluator refuse what leads beyond it",
     Hole.UNCOUNTED: 'count the work in budget.unit = "work" or "seconds", and lower [limits]',
     Hole.LOOKS_AHEAD: "ask for one position at a time, as the referee does",
-    Hole.SAME_INPUT: "give each call an input of its own, by evaluation.fresh = true, and start the clock before the program has it",
+    Hole.SAME_INPUT: "give each call an input of its own (evaluation.fresh = true), and start the clock before that",
 }
 
 
