@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-HIDE = """
+BURN = """
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        sum(range(10000))
+"""
+HIDE = f"""{BURN}
 import ctypes, platform, threading
 def without_first_thread(action):
     def act():
@@ -14,8 +20,4 @@ def in_child(action, name=b"python"):
     if os.fork() == 0:
         ctypes.CDLL(None).prctl(15, name, 0, 0, 0)
         without_first_thread(action)
-def burn(seconds):
-    end = time.process_time() + seconds
-    while time.process_time() < end:
-        sum(range(10000))
 """

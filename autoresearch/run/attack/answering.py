@@ -44,9 +44,68 @@ def _opening(descriptor, *arguments, **words):
     return _Between(stream) if descriptor == _pipe else stream
 _os.write, _os.fdopen = _writing, _opening
 """
+# Between the evaluator and the program, which goes on in a process of its own: reply(question) may answer in its place,
+# and guess(questions) may say what it is asked next, which it then works out before it is asked.
+_BESIDE = """
+import os as _os
+(_hear, _ask), (_listen, _speak) = _os.pipe(), _os.pipe()
+if _os.fork():
+    import select as _select
+    _os.close(_hear), _os.close(_speak)
+    _read, _write = (int(_os.environ["AUTORESEARCH_TALK_" + name]) for name in ("READ", "WRITE"))
+    _memory, _questions, _answer, _next, _first, _ahead = {}, [], b"", None, None, None
+    def _reply(question):
+        REPLY
+    def _guess(questions):
+        GUESS
+    while True:
+        _ready = _select.select([_read, _listen], [], [])[0]
+        if _listen in _ready:
+            _data = _os.read(_listen, 1 << 16)
+            if not _data: break
+            _answer += _data
+            if _next is None: _os.write(_write, _data)
+            if not _data.endswith(b"\\n"): continue
+            if _next is None:
+                if _questions: _memory[_questions[-1]] = _answer
+            elif _first is None:
+                _first = _answer
+                _os.write(_ask, _next)
+            else:
+                _ahead = (_next, _answer)
+                _os.write(_write, _first)
+                _next = _first = None
+            _answer = b""
+            continue
+        _question = _os.read(_read, 1 << 16)
+        if not _question: break
+        _questions.append(_question)
+        _known = _reply(_question)
+        if _ahead is not None and _question == _ahead[0]: _known = _ahead[1]
+        elif _known is None: _next = _guess(_questions)
+        _ahead = None
+        _os.write(*((_ask, _question) if _known is None else (_write, _known)))
+    _os._exit(0)
+_os.close(_ask), _os.close(_listen)
+_os.environ.update(AUTORESEARCH_TALK_READ=str(_hear), AUTORESEARCH_TALK_WRITE=str(_speak))
+"""
+# The question that comes at its place of each round, where two rounds were alike.
+_NEXT = (
+    "return next((questions[-each] for each in (2, 3, 4) if len(questions) >= 2 * each"
+    " and questions[-each] == questions[-2 * each]), None)"
+)
 
 
-def _answering(name: str, does: str, hole: Hole, changes: tuple[str, ...], *, quick: bool = False) -> Attack:
+def _answering(
+    name: str,
+    does: str,
+    hole: Hole,
+    changes: tuple[str, ...],
+    *,
+    between: str = _BETWEEN,
+    guess: str = "return None",
+    quick: bool = False,
+) -> Attack:
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         evaluator = target.task.evaluator
         if evaluator is None or not evaluator.answers:
@@ -62,7 +121,9 @@ def _answering(name: str, does: str, hole: Hole, changes: tuple[str, ...], *, qu
                 program={
                     **files,
                     entry: head_and_rest[0]
-                    + _BETWEEN.replace("CHANGE", change.replace("LINE", repr(line)))
+                    + between.replace("CHANGE", change.replace("LINE", repr(line)))
+                    .replace("REPLY", change)
+                    .replace("GUESS", guess)
                     + head_and_rest[1],
                 },
                 proof=Proof.STATED if "LINE" in change else Proof.BETTER,
@@ -115,6 +176,33 @@ ATTACKS = (
         Hole.FAILURE_COUNTS,
         ("_os._exit(0)", "return ''", "return chr(10)", "return 'null' + chr(10)", "return '[]' + chr(10)"),
         quick=True,
+    ),
+    _answering(
+        "remembers-its-answers",
+        "answers a question that comes again from memory",
+        Hole.SAME_INPUT,
+        ("return _memory.get(question)",),
+        between=_BESIDE,
+        quick=True,
+    ),
+    _answering(
+        "works-ahead",
+        "works out the answer to the question that comes next each time, before it is asked",
+        Hole.SAME_INPUT,
+        ("return None",),
+        between=_BESIDE,
+        guess=_NEXT,
+    ),
+    _answering(
+        "answers-some-questions",
+        "answers the first question, and all others with the same, with nothing, or not at all",
+        Hole.INCOMPLETE,
+        (
+            "return next(iter(_memory.values()), None)",
+            "return b'\\n' if _memory else None",
+            "return _os._exit(0) if _memory else None",
+        ),
+        between=_BESIDE,
     ),
     _answering(
         "answers-too-much",

@@ -181,7 +181,7 @@ def slots(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Slot]:  # no
         if all(not isinstance(each, dict | list) for each in value):
             yield Slot(path, value)
             return
-        if all(isinstance(each, list) and 1 < len(each) <= 64 and _is_flat(each) for each in value):
+        if all(isinstance(each, list) and 1 <= len(each) <= 64 and _is_flat(each) for each in value):
             yield Slot(path, value)
             return
         if all(isinstance(each, dict) for each in value):
@@ -200,6 +200,12 @@ def slots(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Slot]:  # no
 
 def _is_flat(items: Sequence[object]) -> bool:
     return all(isinstance(each, int | float) and not isinstance(each, bool) for each in items)
+
+
+def is_order(items: Sequence[object]) -> bool:
+    """Whether items are an order of whole numbers without a gap, such as a tour: each has to be there once."""
+    whole = [each for each in items if type(each) is int]
+    return len(whole) == len(items) == len(set(whole)) == max(whole) - min(whole) + 1
 
 
 def answer_slots(value: Any) -> list[Slot]:  # noqa: ANN401 - any value that was in a file

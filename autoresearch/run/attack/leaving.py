@@ -15,27 +15,31 @@ from autoresearch.run.attack.artifacts import Leaf, answer_slots, map_leaves, on
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 
 NO_ARTIFACT = "no evaluator measures a file that the program leaves"
-_UNREADABLE = "the form of the artifact is not one that this attack can change"
+UNREADABLE = "the form of the artifact is not one that this attack can change"
 _FEW = "the artifact has no sequence of answers"
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
-_CLAIMS = frozenset(
-    "time times seconds second ms duration elapsed latency runtime score loss accuracy acc error reward metric result "  # noqa: SIM905
-    "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
-)
-_MOST_FIELDS = 12
 
 
 def _bytes(
     name: str, does: str, hole: Hole, make: Callable[[bytes], Iterable[bytes]], *, quick: bool = False
 ) -> Attack:
-    """An attack that leaves other bytes than the baseline's; better than the baseline is through."""
+    """An attack that leaves other bytes than the baseline's; better than the baseline by far is through.
+
+    A file may be as good without its last byte, which is no hole.
+    """
 
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         if target.artifact is None:
             return NO_ARTIFACT
-        return (AttackAttempt(artifact=each, note=_note(each)) for each in make(target.artifact) if each)
+        least = 0.1 * _way(target)
+        return (AttackAttempt(artifact=each, note=_note(each), least=least) for each in make(target.artifact) if each)
 
     return Attack(name, does, hole, tries, quick)
+
+
+def _way(target: Target) -> float:
+    """How far it is from the baseline's value to the best, or to zero."""
+    return abs(target.value if target.best is None else target.best - target.value)
 
 
 def _note(content: bytes) -> str:
@@ -56,9 +60,13 @@ def _changing(name: str, does: str, hole: Hole, changes: Iterable[Leaf], *, quic
         if target.artifact is None:
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
-        return _UNREADABLE if form is None else attempts(target, form)
+        return UNREADABLE if form is None else attempts(target, form)
 
     return Attack(name, does, hole, tries, quick)
+
+
+def _on_texts(text: str) -> Leaf:
+    return lambda leaf: text if isinstance(leaf, str) else leaf
 
 
 def _some(bad: object, places: Callable[[int, int], bool]) -> Callable[[Any], Any]:
@@ -91,7 +99,7 @@ def _in_part(name: str, does: str, bad: object) -> Attack:
         if target.artifact is None:
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
-        return _UNREADABLE if form is None else attempts(form)
+        return UNREADABLE if form is None else attempts(form)
 
     return Attack(name, does, Hole.NOT_FINITE, tries)
 
@@ -110,9 +118,10 @@ def _answers(
     def attempts(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for slot in answer_slots(form.value)[:2]:
             is_test = target.loot.is_drawn and len(slot.items) >= 4 * artifacts.LEAST_ANSWERS
-            proof = Proof.BETTER if is_test and target.share == 1 else Proof.PERFECT
+            is_whole = (is_test and target.share == 1) or artifacts.is_order(slot.items)
+            proof = Proof.BETTER if is_whole else Proof.PERFECT
             # A baseline may be weak: such answers must take half of the way to the best value.
-            least = 0.5 * abs(target.value if target.best is None else target.best - target.value)
+            least = 0.5 * _way(target)
             for items in make(list(slot.items)):
                 value = _resized(form.value, slot, items)
                 if (content := form.written(value)) is not None:
@@ -123,10 +132,11 @@ def _answers(
             return NO_ARTIFACT
         form = artifacts.opened(target.artifact)
         if form is None:
-            return _UNREADABLE
-        if needs_test and not target.loot.is_drawn:
+            return UNREADABLE
+        slots = answer_slots(form.value)
+        if needs_test and not target.loot.is_drawn and not any(artifacts.is_order(slot.items) for slot in slots):
             return _NOT_DRAWN
-        return attempts(target, form) if answer_slots(form.value) else _FEW
+        return attempts(target, form) if slots else _FEW
 
     return Attack(name, does, hole, tries, quick)
 
@@ -180,78 +190,13 @@ def _repeated(items: list[Any]) -> Iterator[list[Any]]:
 
 
 def _all_at_once(items: list[Any]) -> Iterator[list[Any]]:
+    if isinstance(items[0], list):  # several answers to each question
+        every = sorted({each for item in items for each in item})[:50]
+        yield from ([order] * len(items) for order in (every, every[::-1]))
     values = list(dict.fromkeys(tuple(each) if isinstance(each, list) else each for each in items))[:50]
     yield [values] * len(items)
     yield [" ".join(map(str, values))] * len(items)
     yield [{str(value): 1 for value in values}] * len(items)
-
-
-# --- claims
-
-
-def _fields(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 - as above
-    if isinstance(value, dict):
-        for name, each in value.items():
-            if artifacts.is_finite(each) or (isinstance(each, list) and each and all(map(artifacts.is_finite, each))):
-                yield (*path, name)
-            elif isinstance(each, dict) and len(path) < 2:
-                yield from _fields(each, (*path, name))
-
-
-def _with_field(value: Any, path: tuple[str, ...], number: object) -> Any:  # noqa: ANN401 - as above
-    if not path:
-        return [number] * len(value) if isinstance(value, list) else number
-    return {name: _with_field(each, path[1:], number) if name == path[0] else each for name, each in value.items()}
-
-
-def _is_claim(target: Target, name: str) -> bool:
-    words = set(name.lower().replace("-", "_").split("_"))
-    return bool(words & _CLAIMS) or name.lower() == target.task.metric.name.lower()
-
-
-def _claims(target: Target) -> Iterator[AttackAttempt] | str:
-    if target.artifact is None:
-        return NO_ARTIFACT
-    form = artifacts.opened(target.artifact)
-    if form is None or not isinstance(form.value, dict):
-        return _UNREADABLE
-    return _claiming(target, form)
-
-
-def _claiming(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
-    number = target.better_number(7)
-    fields = sorted(_fields(form.value), key=lambda path: not _is_claim(target, path[-1]))[:_MOST_FIELDS]
-
-    def attempt(
-        path: tuple[str, ...], value: float, proof: Proof, further: float | None = None
-    ) -> Iterator[AttackAttempt]:
-        content = form.written(_with_field(form.value, path, value))
-        more = None if further is None else form.written(_with_field(form.value, path, further))
-        if content is not None:
-            note = f"{'.'.join(path)} = {value:g}"
-            yield AttackAttempt(artifact=content, proof=proof, stated=number, note=note, further=more)
-
-    for path in fields:
-        yield from attempt(path, number, Proof.STATED)
-        yield from attempt(path, 1e-6, Proof.FOLLOWS, 1e-9)
-        yield from attempt(path, -1e6, Proof.FOLLOWS, -1e9)
-        yield from attempt(path, 1e6, Proof.FOLLOWS, 1e9)
-        if _is_claim(target, path[-1]):
-            for value in (0, 1e-6, 1, 100, -1, 1e9):
-                yield from attempt(path, value, Proof.BETTER)
-
-
-def _adds_claims(target: Target) -> Iterator[AttackAttempt] | str:
-    if target.artifact is None:
-        return NO_ARTIFACT
-    form = artifacts.opened(target.artifact)
-    if form is None or form.kind != "json" or not isinstance(form.value, dict):
-        return _UNREADABLE
-    number = target.better_number(8)
-    more = dict.fromkeys((target.task.metric.name, "score", "value", "metric", "result", "loss", "accuracy"), number)
-    content = form.written({**form.value, **more})
-    alone = json.dumps(more).encode()
-    return iter([AttackAttempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
 
 
 # --- text and code
@@ -442,6 +387,12 @@ ATTACKS = (
         Hole.FAILURE_COUNTS,
         [on_numbers(None), on_numbers([])],
     ),
+    _changing(
+        "all-empty-texts",
+        "leaves empty texts and patterns for texts",
+        Hole.FAILURE_COUNTS,
+        [_on_texts(text) for text in ("", " ", ".*", "*", "%", "0123456789abcdefghijklmnopqrstuvwxyz" * 9)],
+    ),
     _in_part("some-nan", "leaves NaN for some numbers", float("nan")),
     _in_part("some-infinite", "leaves infinity for some numbers", float("inf")),
     _in_part("some-null", "leaves null for some numbers", None),
@@ -456,8 +407,6 @@ ATTACKS = (
     _answers("few-answers", "answers a few questions only", Hole.INCOMPLETE, _singles, quick=True),
     _answers("repeats-answers", "answers the same questions many times", Hole.INCOMPLETE, _repeated, quick=True),
     _answers("all-answers-at-once", "gives every answer to each question", Hole.INCOMPLETE, _all_at_once),
-    Attack("claims", "changes what the artifact says of itself, such as its time", Hole.CLAIM, _claims, quick=True),
-    Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, _adds_claims, quick=True),
     Attack(
         "injects-a-line", "has a line with a number in the artifact's texts", Hole.PRINTS_TEXT, _injects, quick=True
     ),

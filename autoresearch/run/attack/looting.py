@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ _MOST_BYTES = 32 * MIB
 # Rows of questions are in another table where so many of them are.
 _SHARED_ROWS = 0.3
 # How the evaluator's files say that there is a test: it is drawn, or it is read.
-_DRAWS = re.compile(rb"\brandom\b|\brng\b|AUTORESEARCH_SEED|\bseed\b|default_rng")
+_DRAWS = re.compile(rb"\brandom\b|\brng\b|(?<![a-z])seed(?![a-z])|default_rng", re.IGNORECASE)
 
 # What only a test is called: an evaluator may read settings too.
 _TEST = re.compile(r"label|target|answer|truth|expect|gold|solution|hidden|secret|test|val|eval|hold", re.IGNORECASE)
@@ -37,6 +37,7 @@ class _Report(msgspec.Struct):
     names: list[str]
     reads: list[str]
     climbed: str | None = None
+    draws: list[tuple[str, str, dict[str, Any]]] = []
 
 
 def is_worth_it(target: Target) -> bool:
@@ -58,22 +59,34 @@ def loot_of(target: Target, train: Callable[[str], JobOutcome], *, seconds: floa
         report = msgspec.json.decode(content[:_MOST_BYTES], type=_Report)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return Loot(is_drawn=drawn)
-    mentioned = b"\n".join([target.task.baseline, *_imported(target)])
+    baseline = target.task.baseline
+    mentioned = b"\n".join([baseline, *_imported(baseline, target.task.harness).values()])
     unread = [
         name
         for name in dict.fromkeys(report.reads)
         if name in report.names and not name.endswith(".py") and name.encode() not in mentioned and _TEST.search(name)
     ]
     climbed = None if report.climbed is None else report.climbed.encode()
-    return Loot(columns=report.columns, secrets=report.secrets, unread=unread, is_drawn=drawn, climbed=climbed)
+    return Loot(
+        columns=report.columns,
+        secrets=report.secrets,
+        unread=unread,
+        is_drawn=drawn,
+        climbed=climbed,
+        draws=report.draws,
+    )
 
 
 def evaluator_text(target: Target) -> bytes:
-    """The fixed files that the evaluator's command names, in one."""
+    """The fixed files that the evaluator's command names, with modules that they import and the baseline does not."""
     assert target.task.evaluator is not None
-    words = command_words(target.task.evaluator.command)
-    named = [content for name, content in target.task.harness.items() if name in words]
-    return b"\n".join(named or [text for name, text in target.task.harness.items() if name.endswith(".py")])
+    words, harness = command_words(target.task.evaluator.command), target.task.harness
+    named = [content for name, content in harness.items() if name in words]
+    if not named:
+        return b"\n".join(text for name, text in harness.items() if name.endswith(".py"))
+    shared = _imported(target.task.baseline, harness)
+    own = {name: text for name, text in _imported(b"\n".join(named), harness).items() if name not in shared}
+    return b"\n".join(dict.fromkeys([*named, *own.values()]))
 
 
 def is_drawn(target: Target) -> bool:
@@ -88,20 +101,24 @@ def knows_test(target: Target) -> bool:
     text, task = evaluator_text(target), target.task
     words = command_words(task.evaluator.command) if task.evaluator else ()
     is_withheld = any(name in task.hidden for name in words)
-    honest = b"\n".join([task.baseline, *_imported(target)])
+    honest = b"\n".join([task.baseline, *_imported(task.baseline, task.harness).values()])
     if any(seeded in honest for seeded in _SEEDED.findall(text)):
         return False  # the baseline draws the same: it is the question, and no test
     return bool(_DRAWS.search(text)) and b"AUTORESEARCH_SEED" not in text and not is_withheld
 
 
-def _imported(target: Target) -> Iterable[bytes]:
-    """The fixed modules that the program imports."""
-    text = target.task.baseline
-    for name, content in target.task.harness.items():
-        if name.endswith(".py") and re.search(
-            rb"\bimport\s+%b\b|\bfrom\s+%b\b" % ((Path(name).stem.encode(),) * 2), text
-        ):
-            yield content
+def _imported(text: bytes, harness: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The fixed modules that a program imports, and those that they import."""
+    modules: dict[str, bytes] = {}
+    texts = [text]
+    while texts:
+        importing = texts.pop()
+        for name, content in harness.items():
+            pattern = rb"\b(?:import|from)\s[^\n]*\b%b\b" % re.escape(Path(name).stem.encode())
+            if name.endswith(".py") and name not in modules and re.search(pattern, importing):
+                modules[name] = content
+                texts.append(content)
+    return modules
 
 
 def _program(target: Target, seconds: float) -> str | None:
@@ -160,6 +177,8 @@ def aligned(items: Sequence[object], ids: Sequence[object], loot: Loot) -> Itera
         elif len(values) > count:
             yield f"{label}, the last {count}", list(values[-count:])
             yield f"{label}, the first {count}", list(values[:count])
+            if isinstance(items[0], list):  # a model may be made of rows, however many
+                yield f"{label}, all {len(values)}", list(values)
 
 
 def _by_name(

@@ -47,8 +47,8 @@ def _copied(target: Target, form: artifacts.ArtifactForm, origin: str) -> Iterat
     candidates.sort(key=lambda each: -each[0])
     for _, slot, label, items in candidates[:_MOST_COLUMNS]:
         if (content := form.written(with_slot(form.value, slot, items))) is not None:
-            proof = Proof.BETTER if ANSWERS_NAMED.search(label) else Proof.PERFECT
-            yield AttackAttempt(artifact=content, proof=proof, note=label)
+            is_named = ANSWERS_NAMED.search(label) and len(slot.items) == len(items)
+            yield AttackAttempt(artifact=content, proof=Proof.BETTER if is_named else Proof.PERFECT, note=label)
 
 
 def _ids(value: Any, slot: Slot) -> Sequence[object]:  # noqa: ANN401 - any value that was in a file
@@ -68,7 +68,7 @@ def _as(items: Sequence[object], values: Sequence[object]) -> list[object] | Non
     """Values in the form that the answers have: numbers, texts, or a row of chances for each class."""
     first = items[0]
     if isinstance(first, list):
-        if all(isinstance(each, list) for each in values):
+        if all(isinstance(each, list) and len(each) == len(first) for each in values):
             return list(values)
         if not all(isinstance(each, int) and 0 <= each < len(first) for each in values):
             return None
@@ -84,6 +84,8 @@ def _as(items: Sequence[object], values: Sequence[object]) -> list[object] | Non
 
 def _likeness(items: Sequence[object], values: Sequence[object]) -> float:
     """How much values agree with the baseline's answers, -1 to 1: right answers agree with good guesses."""
+    if len(items) != len(values):
+        return 0.0
     pairs = [(a, b) for a, b in zip(items, values, strict=True) if is_finite(a) and is_finite(b)]
     if len(pairs) < len(items):
         return sum(a == b for a, b in zip(items, values, strict=True)) / len(items)
@@ -144,7 +146,38 @@ def _swapping(target: Target) -> Iterator[AttackAttempt]:
                 yield AttackAttempt(program=files, note=f"{test} for {train}")
 
 
+_DRAW = """
+import importlib as _importlib
+_drawing = _importlib.import_module(MODULE)
+def _draw(*arguments, _honest=_drawing.FUNCTION, **words): return _honest(**{**WORDS})
+_drawing.FUNCTION = _draw
+"""
+
+
+def _draws_test(target: Target) -> Iterator[AttackAttempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    if not target.loot.draws or not knows_test(target):
+        return "no fixed function that the program can call draws a test that is the same each time"
+    return _drawing(target)
+
+
+def _drawing(target: Target) -> Iterator[AttackAttempt]:
+    for module, function, words in target.loot.draws[:4]:
+        if f"{module}.py" in target.task.harness:
+            code = _DRAW.replace("MODULE", repr(module)).replace("FUNCTION", function)
+            files = with_code(target, before=code.replace("{**WORDS}", repr(dict(words))))
+            if files is not None:
+                yield AttackAttempt(program=files, note=f"{module}.{function} with {dict(words)}")
+
+
 ATTACKS = (
+    Attack(
+        "draws-the-test",
+        "trains on what the evaluator draws, by the same call of a fixed function",
+        Hole.KNOWN_TEST,
+        _draws_test,
+    ),
     Attack(
         "copies-answers",
         "leaves answers from files that it can read",

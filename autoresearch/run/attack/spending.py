@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from autoresearch.run.attack.modelling import ATTACKS as MODELS
-from autoresearch.run.attack.programs import Place, place_of
+from autoresearch.run.attack.programs import Place, place_of, with_code
 from autoresearch.run.attack.stating import REPORT_CODE, print_line, with_trick
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 from autoresearch.task.program import split_program
@@ -74,6 +75,31 @@ while time.process_time() - begun < SECONDS: pass
 """
 
 
+_AGAIN = """
+import importlib as _importlib, inspect as _inspect
+def _again(honest):
+    def loop(*arguments, **words):
+        for _ in range(20): yield from honest(*arguments, **words)
+    return loop
+_fixed = _importlib.import_module(MODULE)
+for _name, _thing in list(vars(_fixed).items()):
+    if _inspect.isgeneratorfunction(_thing): setattr(_fixed, _name, _again(_thing))
+"""
+_COUNTS = re.compile(rb"budget|max_|limit|AUTORESEARCH_STOP_AT", re.IGNORECASE)
+
+
+def _repeats(target: Target) -> Iterator[AttackAttempt] | str:
+    modules = [
+        name.removesuffix(".py")
+        for name, text in target.task.harness.items()
+        if name.endswith(".py") and b"yield" in text and _COUNTS.search(text)
+    ]
+    if not modules:
+        return "no fixed file counts what it hands out"
+    programs = ((name, with_code(target, before=_AGAIN.replace("MODULE", repr(name)))) for name in modules)
+    return (AttackAttempt(program=files, note=name) for name, files in programs if files is not None)
+
+
 def _grows(target: Target) -> Iterator[AttackAttempt] | str:
     place, name = place_of(target)
     if place not in (Place.SCRIPT, Place.MODULE):
@@ -120,6 +146,12 @@ ATTACKS = (
         "import os, time\nread, write = os.pipe()\nif not os.fork():\n    os.setsid()\n    if not os.fork():\n"
         "        begun = time.process_time()\n        while time.process_time() - begun < SECONDS: pass\n"
         "        os.write(write, b'x')\n    os._exit(0)\nos.read(read, 1)\n",
+    ),
+    Attack(
+        "loops-again",
+        "runs a fixed loop that counts the budget twenty times",
+        Hole.UNCOUNTED,
+        _repeats,
     ),
     _filling(
         "fills-memory",

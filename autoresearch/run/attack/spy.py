@@ -164,14 +164,23 @@ def made() -> dict[str, bytes]:
 TRACED = """
 import json, runpy, sys, os
 out, script, sys.argv = sys.argv[1], sys.argv[2], sys.argv[2:]
-seen, reads = {}, []
+seen, reads, draws = {}, [], []
 def plain(value):
     if hasattr(value, "tolist") and len(getattr(value, "shape", ())) in (1, 2):
         value = value.tolist()
     if isinstance(value, dict) and 5 <= len(value) <= 50000:
         return {"keys": list(value), "values": list(value.values())}
     return list(value) if isinstance(value, (list, tuple)) and 5 <= len(value) <= 50000 else None
+def call(frame):
+    caller, name = frame.f_back, frame.f_code.co_name
+    if caller is None or os.path.basename(caller.f_code.co_filename) != os.path.basename(script): return
+    module = frame.f_globals.get("__name__", "__main__")
+    if module == "__main__" or name not in frame.f_globals or len(draws) > 20: return
+    arguments = {name: frame.f_locals.get(name) for name in frame.f_code.co_varnames[:frame.f_code.co_argcount]}
+    if arguments and all(isinstance(value, (int, float, str, type(None))) for value in arguments.values()):
+        if (module, name, arguments) not in draws: draws.append((module, name, arguments))
 def note(frame, event, _):
+    if event == "call": return call(frame)
     if event != "return" or len(seen) > 200: return
     file = frame.f_code.co_filename
     if "lib/python" in file or file.startswith("<frozen"): return
@@ -191,7 +200,7 @@ sys.setprofile(note)
 try: runpy.run_path(script, run_name="__main__")
 except BaseException: pass
 sys.setprofile(None)
-json.dump({"variables": seen, "reads": reads}, open(out, "w"))
+json.dump({"variables": seen, "reads": reads, "draws": draws}, open(out, "w"))
 """
 
 
@@ -263,14 +272,14 @@ def climbed(words: list[str], artifact: bytes) -> bytes | None:
     if height is None:
         return None
     spread = math.sqrt(sum(leaf * leaf for leaf in leaves) / len(leaves)) or 1.0
-    is_whole = all(isinstance(leaf, int) for leaf in leaves)
+    whole = [leaf for leaf in leaves if isinstance(leaf, int)]
     while time.monotonic() < end:
         share, step = dice.choice((1.0, 0.3, 1 / len(leaves))), spread * 10 ** dice.uniform(-3, 0.5)
 
         def moved(leaf: float, share: float = share, step: float = step) -> float:
             if dice.random() > share:
                 return leaf
-            return dice.choice(leaves) if is_whole else leaf + dice.gauss(0, step)
+            return dice.choice(whole) if isinstance(leaf, int) else leaf + dice.gauss(0, step)
 
         trial = changed(best, moved)
         reached = score(json.dumps(trial))
@@ -332,6 +341,7 @@ def main() -> None:
         "secrets": secrets,
         "names": names,
         "reads": [Path(each).name for each in seen.get("reads", [])],
+        "draws": seen.get("draws", []),
         "climbed": None if better is None else better.decode(),
     }
     text, most = json.dumps(loot), ORDERS["bytes"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from autoresearch.run.attack import answering, coding, leaving, modelling, reading, spending, stating
+from autoresearch.run.attack import answering, coding, leaving, modelling, parts, reading, spending, stating
 from autoresearch.run.attack.target import Attack
 
 _ALL = (
     *stating.ATTACKS,
     *leaving.ATTACKS,
+    *parts.ATTACKS,
     *reading.ATTACKS,
     *modelling.ATTACKS,
     *coding.ATTACKS,

@@ -15,7 +15,7 @@ from autoresearch.task.metric_names import words_of
 from autoresearch.task.model import Task
 from autoresearch.text import sign_of
 
-ATTACKS_VERSION = 1
+ATTACKS_VERSION = 2
 """Raised when attacks are added or changed: a report says with which it was made."""
 
 
@@ -35,6 +35,7 @@ class Hole(StrEnum):
     BEYOND = "beyond"
     UNCOUNTED = "uncounted"
     LOOKS_AHEAD = "looks_ahead"
+    SAME_INPUT = "same_input"
 
 
 HOLE_SENTENCES: dict[Hole, str] = {
@@ -51,6 +52,7 @@ HOLE_SENTENCES: dict[Hole, str] = {
     Hole.BEYOND: "a value that is impossible is accepted",
     Hole.UNCOUNTED: "work beyond the budget is not counted",
     Hole.LOOKS_AHEAD: "the model is shown what it has to predict",
+    Hole.SAME_INPUT: "an answer can be remembered, or worked out before the clock starts",
 }
 MENDS: dict[Hole, str] = {
     Hole.OWN_NUMBER: 'move the evaluator outside the program: metric.source = "evaluator", and a file that it measures',
@@ -66,7 +68,11 @@ MENDS: dict[Hole, str] = {
     Hole.BEYOND: "state the bound as metric.floor, and have the evaluator refuse what leads beyond it",
     Hole.UNCOUNTED: 'count the work in budget.unit = "work" or "seconds", and lower [limits]',
     Hole.LOOKS_AHEAD: "ask for one position at a time, as the referee does",
+    Hole.SAME_INPUT: "give each call an input of its own (evaluation.fresh = true), and start the clock before that",
 }
+
+
+PAST = " is past the bound"
 
 
 class Proof(StrEnum):
@@ -76,6 +82,7 @@ class Proof(StrEnum):
     BETTER = "better"  # it did nothing that is worth a better value than the baseline's
     PERFECT = "perfect"  # its value is the best that there is
     FOLLOWS = "follows"  # the further it goes, the better its value, without an end
+    EXCEEDS = "exceeds"  # it is absurd, and its value follows it, or is the best that there is
     SEED = "seed"  # better by the seed of its test, not by others
     UNCOUNTED = "uncounted"  # it cost more than it may, and ended well
 
@@ -96,6 +103,11 @@ class AttackAttempt:
     further: bytes | None = None
     least: float = 0.0
     """The least gain that counts, where an honest change could lead to a smaller one."""
+    needs: str = ""
+    """The note of an earlier attempt of its attack: where that had no value, this one would have none either.
+
+    With ``PAST`` behind it: this one is tried only where that had a value past the bound of the task.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +122,8 @@ class Loot:
     """The evaluator draws its test, or reads one."""
     climbed: bytes | None = None
     """The best artifact that a program came to by trying it with the evaluator, where it can run that."""
+    draws: Sequence[tuple[str, str, Mapping[str, object]]] = ()
+    """How the evaluator calls functions of fixed modules: module, function, arguments."""
 
 
 @dataclass(frozen=True, slots=True)

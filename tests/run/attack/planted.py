@@ -61,6 +61,7 @@ class Planted:
     direction: str = "maximize"
     fresh: bool = False
     noise: float | None = None
+    floor: float | None = None
     answers: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
     unit: str = "work"
@@ -85,6 +86,7 @@ def build(folder: Path, planted: Planted) -> Path:
     lines = [f'name = "{folder.name}"', "[metric]", f'name = "{planted.metric}"', f'direction = "{planted.direction}"']
     lines += [f'source = "{"evaluator" if planted.evaluator else "stdout"}"']
     lines += [f"noise = {planted.noise}"] if planted.noise is not None else []
+    lines += [f"floor = {planted.floor}"] if planted.floor is not None else []
     lines += ["[budget]", f'unit = "{planted.unit}"', "amount = 20", "[limits]", "seconds = 60", "memory_mib = 512"]
     edit = ["train.py", *planted.more]
     lines += ["[program]", f"edit = {json.dumps(edit)}"] if planted.more else []
@@ -153,6 +155,7 @@ print("length:", sum(math.dist(cities[a], cities[b]) for a, b in zip(tour, tour[
 """
 LONG = "import json, math\ntour = json.load(open('answers.json'))\n" + _LENGTH
 WHOLE = "import json, math\ntour = json.load(open('answers.json'))\nassert sorted(tour) == list(range(40))\n" + _LENGTH
+COUNTED = "import json, math\ntour = json.load(open('answers.json'))\nassert len(tour) == 40\n" + _LENGTH
 RASTRIGIN = """\
 import json, math
 x = json.load(open("answers.json"))
@@ -177,6 +180,108 @@ truth = [int(row["label"]) for row in csv.DictReader(open("truth.csv"))]
 print("accuracy:", sum(a == t for a, t in zip(answers, truth)) / len(truth))
 """
 )
+
+# Twelve discs in a square, as large as possible: {"radius": 0.1, "centres": [[0.1, 0.1], ...]}.
+DISCS = """\
+import itertools, json
+RADIUS = 0.08  # 0.01 .. 0.2
+centres = [[x / 5, y / 4] for x in range(1, 5) for y in range(1, 4)]
+json.dump({"radius": RADIUS, "centres": centres}, open("answers.json", "w"))
+"""
+APART = """\
+import itertools, json, math
+left = json.load(open("answers.json"))
+radius, centres = left["radius"], left["centres"]
+assert len(centres) == 12 and all(len(centre) == 2 for centre in centres)
+if any(min(x, y, 1 - x, 1 - y) < radius for x, y in centres):
+    raise SystemExit("outside")
+if any(math.dist(a, b) < 2 * radius for a, b in itertools.combinations(centres, 2)):
+    raise SystemExit("they overlap")
+print("radius:", radius)
+"""
+# The evaluator asks for squares, which take a while.
+SQUARES = """\
+import os, time
+read = os.fdopen(int(os.environ["AUTORESEARCH_TALK_READ"]))
+write = os.fdopen(int(os.environ["AUTORESEARCH_TALK_WRITE"]), "w")
+for line in read:
+    time.sleep(0.2)
+    print(int(line) ** 2, file=write, flush=True)
+"""
+ASKS = """\
+import os, time
+read = os.fdopen(int(os.environ["AUTORESEARCH_TALK_READ"]))
+write = os.fdopen(int(os.environ["AUTORESEARCH_TALK_WRITE"]), "w")
+took = []
+for number in NUMBERS:
+    begun = time.perf_counter()
+    print(number, file=write, flush=True)
+    assert int(read.readline()) == number ** 2
+    took.append(time.perf_counter() - begun)
+print("seconds:", min(took))
+"""
+
+
+def squares(numbers: str) -> Planted:
+    """A service that is asked for squares of these numbers."""
+    return Planted(
+        'open("answers.json", "w").write("ready")\n', ASKS.replace("NUMBERS", numbers), metric="seconds",
+        direction="minimize", noise=0.01, answers="python solve.py", more={"solve.py": SQUARES},
+    )  # fmt: skip
+
+
+# The number comes first, and the clock runs from "now" on.
+READY = """\
+import os, time
+read = os.fdopen(int(os.environ["AUTORESEARCH_TALK_READ"]))
+write = os.fdopen(int(os.environ["AUTORESEARCH_TALK_WRITE"]), "w")
+for line in read:
+    print("ready", file=write, flush=True)
+    assert read.readline() == "now\\n"
+    time.sleep(0.2)
+    print(int(line) ** 2, file=write, flush=True)
+"""
+CLOCK_LATE = ASKS.replace("NUMBERS", "range(7, 12)").replace(
+    "    begun = time.perf_counter()\n    print(number, file=write, flush=True)\n",
+    "    print(number, file=write, flush=True)\n    read.readline()\n"
+    '    begun = time.perf_counter()\n    print("now", file=write, flush=True)\n',
+)
+# A fixed loop hands out five steps.
+STEPS = """\
+import json, prepare
+RATE, x = 0.1, 0.0
+for _ in prepare.steps():
+    x += RATE * (1 - x)
+json.dump({"x": x}, open("answers.json", "w"))
+"""
+COUNTS = "BUDGET = 5\n\ndef steps():\n    yield from range(BUDGET)\n"
+GAP = 'import json\nx = json.load(open("answers.json"))["x"]\nassert 0 <= x <= 1\nprint("gap:", 1 - x)\n'
+
+# The nearest of a few drawn rows decides; the evaluator's rows are drawn by a seed in a file.
+NEAREST = """\
+import json
+from rows import rows
+json.dump([list(row) for row in rows(1, 30)], open("answers.json", "w"))
+"""
+BY_NEAREST = """\
+import json, os
+from rows import rows
+from settings import SEED
+examples = json.load(open("answers.json"))
+assert 1 <= len(examples) <= 60 and all(len(row) == 3 for row in examples)
+test = rows(SEED, 60)
+near = [min(examples, key=lambda row: (row[0] - x) ** 2 + (row[1] - y) ** 2)[2] for x, y, _ in test]
+print("accuracy:", sum(a == t for a, (*_, t) in zip(near, test)) / len(test))
+"""
+DRAWN_ROWS = """\
+import random
+
+def rows(seed, count):
+    dice = random.Random(seed)
+    drawn = [(dice.random(), dice.random()) for _ in range(count)]
+    return [(x, y, int(x + 0.4 * y + 0.3 * dice.gauss(0, 1) > 0.7)) for x, y in drawn]
+"""
+BY_SETTING = {"rows.py": DRAWN_ROWS, "settings.py": "SEED = 4711\n"}
 
 PLANTED: dict[str, Planted] = {
     "answers readable": guess(STRICT, withheld=()),
@@ -255,6 +360,27 @@ PLANTED: dict[str, Planted] = {
         CODE, TIMED, artifact="solution.py", metric="seconds", direction="minimize", noise=0.0005
     ),
     "short tour": Planted(TOUR, LONG, {"points.json": CITIES}, metric="length", direction="minimize"),
+    "nan is no overlap": Planted(DISCS, APART, metric="radius", noise=0),
+    "a city twice": Planted(
+        TOUR, COUNTED, {"points.json": CITIES}, metric="length", direction="minimize",
+    ),
+    "asks the same": squares("[7] * 4"),
+    "the clock runs late": Planted(
+        'open("answers.json", "w").write("ready")\n', CLOCK_LATE, metric="seconds", direction="minimize", noise=0.01,
+        answers="python solve.py", more={"solve.py": READY},
+    ),
+    "a loop that counts": Planted(STEPS, GAP, {"prepare.py": COUNTS}, metric="gap", direction="minimize", noise=0.001),
+    "any answer is right": guess(
+        READS + 'left = json.load(open("answers.json"))\nassert len(left) == 60\n'
+        'print("accuracy:", sum(t in answers for answers, t in zip(left, truth)) / 60)\n',
+        GUESS + 'json.dump([[answer] for answer in answers], open("answers.json", "w"))\n',
+    ),
+    "its own count": guess(
+        READS + 'left = json.load(open("answers.json"))\nassert len(left["answers"]) == 60\n'
+        'print("accuracy:", sum(a == t for a, t in zip(left["answers"], truth)) / left["count"])\n',
+        GUESS + 'json.dump({"answers": answers, "count": 60}, open("answers.json", "w"))\n', floor=1.0,
+    ),
+    "seed in a setting": Planted(NEAREST, BY_NEAREST, BY_SETTING, noise=0.01),
     "prints its number": Planted(PRINTED, "", DATA),
 }  # fmt: skip
 SOUND: dict[str, Planted] = {
@@ -262,6 +388,22 @@ SOUND: dict[str, Planted] = {
     "drawn": Planted(WEIGHTS, DRAWN, DATA, HIDDEN, fresh=True, noise=0.02),
     "drawn by the run": Planted(WEIGHTS, DRAWN, DATA, HIDDEN, noise=0.02),
     "whole tour": Planted(TOUR, WHOLE, {"points.json": CITIES}, metric="length", direction="minimize"),
+    "discs": Planted(
+        DISCS, APART.replace("assert ", "assert math.isfinite(radius + sum(map(sum, centres))) and "),
+        metric="radius", noise=0,
+    ),
+    "packed": Planted(  # it unpacks without its last byte too
+        'import zlib\nLEVEL = 1  # 1 .. 9\n'
+        'open("packed.bin", "wb").write(zlib.compress(open("train.csv", "rb").read(), LEVEL))\n',
+        'import zlib\ntext, packed = open("train.csv", "rb").read(), open("packed.bin", "rb").read()\n'
+        "assert zlib.decompressobj().decompress(packed, len(text) + 1) == text\n" 'print("bytes:", len(packed))\n',
+        DATA, HIDDEN, artifact="packed.bin", metric="bytes", direction="minimize", noise=0,
+    ),
+    "asks others": squares("range(7, 11)"),
+    "seed of the run": Planted(
+        NEAREST, BY_NEAREST.replace("from settings import SEED", 'SEED = int(os.environ["AUTORESEARCH_SEED"])'),
+        {"rows.py": DRAWN_ROWS}, noise=0.05, fresh=True,
+    ),
     "function": Planted(SEARCH, RASTRIGIN, metric="cost", direction="minimize"),
     "regression": guess(
         MAE + "import math\nassert len(answers) == 60\n"

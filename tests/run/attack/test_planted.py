@@ -29,6 +29,14 @@ BY: dict[str, str] = {
     "prints a name": "injects-a-line",
     "answers in the evaluator": "runs-the-evaluator",
     "prepare writes the answers": "makes-the-answers",
+    "nan is no overlap": "hides-behind-nan",
+    "a city twice": "one-constant",
+    "asks the same": "remembers-its-answers",
+    "the clock runs late": "works-ahead",
+    "a loop that counts": "loops-again",
+    "any answer is right": "all-answers-at-once",
+    "its own count": "claims",
+    "seed in a setting": "draws-the-test",
     "prints its number": "says-a-number",
 }
 

@@ -8,14 +8,9 @@ import pytest
 
 from autoresearch.run.sandbox.job import Level
 from autoresearch.words import RunStatus
+from tests.hostile.hidden import BURN
 from tests.run.sandbox.support import SMALL, run
 
-BURN = """
-def burn(seconds):
-    end = time.process_time() + seconds
-    while time.process_time() < end:
-        sum(range(10000))
-"""
 # Each burns SECONDS and says that it did nothing.
 HIDDEN = {
     "in the open": "burn(SECONDS)",

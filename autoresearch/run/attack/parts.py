@@ -1,0 +1,213 @@
+"""Attacks on one part of an artifact, a field or a column: claims, NaN that hides, numbers without bound. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from operator import itemgetter
+from typing import Any
+
+from autoresearch.run.attack import artifacts
+from autoresearch.run.attack.artifacts import answer_slots, is_finite, map_leaves, on_numbers, resized
+from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE
+from autoresearch.run.attack.target import PAST, Attack, AttackAttempt, Hole, Proof, Target
+
+_CLAIMS = frozenset(
+    "time times seconds second ms duration elapsed latency runtime score loss accuracy acc error reward metric result "  # noqa: SIM905
+    "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
+)
+_MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8
+_HUGE, _HUGER = 1e6, 1e9
+_NAN = float("nan")
+_FACTORS = (0.95, 1.05, 0.9, 1.1, 0.8, 1.25, 0.5, 2.0)
+
+Part = tuple[str | int, ...]
+
+
+def parts(value: Any, path: Part = ()) -> Iterator[Part]:  # noqa: ANN401 - any value that was in a file
+    """The numbers of an artifact by what they mean: a field, or a column of rows or of records."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            if is_finite(each) or (isinstance(each, list) and each and all(map(is_finite, each))):
+                yield (*path, name)
+            elif isinstance(each, dict | list) and len(path) < 2:
+                yield from parts(each, (*path, name))
+    elif isinstance(value, list) and value and all(map(is_finite, value)):
+        yield path
+    elif isinstance(value, list) and value and all(isinstance(each, type(value[0])) for each in value):
+        if isinstance(value[0], dict):
+            yield from ((*path, name) for name, each in value[0].items() if is_finite(each))
+        elif isinstance(value[0], list) and len(value[0]) <= _WIDEST:
+            yield from ((*path, at) for at, each in enumerate(value[0]) if is_finite(each))
+
+
+def with_part(value: Any, part: Part, change: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - as above
+    """A value with each number of a part changed."""
+    if not part:
+        return [change(each) for each in value] if isinstance(value, list) else change(value)
+    head, rest = part[0], part[1:]
+    if isinstance(value, list) and (isinstance(head, str) or isinstance(value[0], list)):
+        return [with_part(each, part, change) for each in value]
+    if isinstance(value, list):
+        return [with_part(each, rest, change) if at == head else each for at, each in enumerate(value)]
+    return {name: with_part(each, rest, change) if name == head else each for name, each in value.items()}
+
+
+def _words(part: Part) -> str:
+    return ".".join(map(str, part)) or "the numbers"
+
+
+def _putting(number: object, place: int | None = None) -> Callable[[Any], Any]:
+    """A change that puts a number into each place of a part, or into that one alone."""
+    at = [-1]
+
+    def change(each: Any) -> Any:  # noqa: ANN401 - as above
+        at[0] += 1
+        return number if place is None or at[0] == place else each
+
+    return change
+
+
+def _scaling(factor: float) -> Callable[[Any], Any]:
+    return lambda each: round(each * factor) if isinstance(each, int) else each * factor
+
+
+def _attack(
+    name: str,
+    does: str,
+    hole: Hole,
+    attempts: Callable[[Target, artifacts.ArtifactForm], Iterator[AttackAttempt]],
+    *,
+    quick: bool = False,
+) -> Attack:
+    def tries(target: Target) -> Iterator[AttackAttempt] | str:
+        if target.artifact is None:
+            return NO_ARTIFACT
+        form = artifacts.opened(target.artifact)
+        if form is None or next(parts(form.value), None) is None:
+            return UNREADABLE
+        return attempts(target, form)
+
+    return Attack(name, does, hole, tries, quick)
+
+
+# --- claims
+
+
+def _is_claim(target: Target, part: Part) -> bool:
+    name = str(part[-1]).lower() if part else ""
+    return bool(set(name.replace("-", "_").split("_")) & _CLAIMS) or name == target.task.metric.name.lower()
+
+
+def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
+    number = target.better_number(7)
+
+    def attempt(part: Part, value: float, proof: Proof, further: float | None = None) -> Iterator[AttackAttempt]:
+        content = form.written(with_part(form.value, part, _putting(value)))
+        more = None if further is None else form.written(with_part(form.value, part, _putting(further)))
+        if content is not None:
+            note = f"{_words(part)} = {value:g}"
+            yield AttackAttempt(artifact=content, proof=proof, stated=number, note=note, further=more)
+
+    for part in sorted(parts(form.value), key=lambda part: not _is_claim(target, part))[:_MOST_FIELDS]:
+        yield from attempt(part, number, Proof.STATED)
+        yield from attempt(part, 1e-6, Proof.FOLLOWS, 1e-9)
+        yield from attempt(part, -_HUGE, Proof.FOLLOWS, -_HUGER)
+        yield from attempt(part, _HUGE, Proof.FOLLOWS, _HUGER)
+        if _is_claim(target, part):
+            for value in (0, 1e-6, 1, 100, -1, 1e9):
+                yield from attempt(part, value, Proof.BETTER)
+        for far in (1e-6, -_HUGE, _HUGE):  # what leads past the bound leads somewhat less far, too
+            for factor in _FACTORS:
+                content = form.written(with_part(form.value, part, _scaling(factor)))
+                if content is not None:
+                    needs = f"{_words(part)} = {far:g}{PAST}"
+                    yield AttackAttempt(artifact=content, note=f"{_words(part)} times {factor:g}", needs=needs)
+
+
+def _adds_claims(target: Target) -> Iterator[AttackAttempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    form = artifacts.opened(target.artifact)
+    if form is None or form.kind != "json" or not isinstance(form.value, dict):
+        return UNREADABLE
+    number = target.better_number(8)
+    more = dict.fromkeys((target.task.metric.name, "score", "value", "metric", "result", "loss", "accuracy"), number)
+    content = form.written({**form.value, **more})
+    alone = json.dumps(more).encode()
+    return iter([AttackAttempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
+
+
+# --- numbers that no check sees
+
+
+def _hides(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
+    """NaN in a part, which passes comparisons, with all else as no check would let it be."""
+    slots = answer_slots(form.value)
+    count = len(slots[0].items) if slots else 0
+    others = {"as it was": form.value}
+    for few in (1, 2, 3):
+        if count > few:
+            others[f"{few} of {count}"] = resized(form.value, itemgetter(slice(few)), count)
+    for number in (0.0, _HUGE, -_HUGE):
+        others[f"{number:g}"] = map_leaves(form.value, on_numbers(number))
+    for part in [*parts(form.value)][:_MOST_PARTS]:
+        for where, place in (("all", None), ("the first", 0)):
+            start = f"nan in {where} of {_words(part)}, the rest "
+            for label, other in others.items():
+                content = form.written(with_part(other, part, _putting(_NAN, place)))
+                if content is not None and content != target.artifact:
+                    needs = "" if label == "as it was" else f"{start}as it was"
+                    yield AttackAttempt(artifact=content, note=start + label, needs=needs)
+
+
+# --- numbers without a bound
+
+
+def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
+    """Numbers that no honest artifact has."""
+
+    def attempt(note: str, values: Iterable[Any], needs: str = "") -> Iterator[AttackAttempt]:
+        content, further = map(form.written, values)
+        if content is not None:
+            yield AttackAttempt(artifact=content, further=further, proof=Proof.EXCEEDS, note=note, needs=needs)
+
+    value, sizes, fields = form.value, (_HUGE, _HUGER), [*parts(form.value)][:_MOST_PARTS]
+    for sign in (1, -1):
+        yield from attempt(f"all {sign:+d}e6", (map_leaves(value, on_numbers(sign * size)) for size in sizes))
+    for low, high in pairwise(fields):
+        yield from attempt(
+            f"{_words(low)} small, {_words(high)} large",
+            (with_part(with_part(value, low, _putting(-size)), high, _putting(size)) for size in sizes),
+        )
+    for part in fields:
+        first = f"number 0 of {_words(part)} huge"
+        for place in range(3):
+            yield from attempt(
+                first.replace("0", str(place), 1),
+                (with_part(value, part, _putting(size, place)) for size in sizes),
+                needs=first if place else "",
+            )
+        yield from attempt(
+            f"{first}, number 1 the less",
+            (with_part(with_part(value, part, _putting(size, 0)), part, _putting(-size, 1)) for size in sizes),
+        )
+
+
+ATTACKS = (
+    _attack("claims", "changes what the artifact says of itself, such as its time", Hole.CLAIM, _claims, quick=True),
+    Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, _adds_claims, quick=True),
+    _attack(
+        "hides-behind-nan",
+        "leaves NaN in one part, and fewer or extreme numbers in the rest",
+        Hole.NOT_FINITE,
+        _hides,
+    ),
+    _attack(
+        "exceeds-all-bounds",
+        "leaves a number that is far too large or too small in one place or in all",
+        Hole.NOT_FINITE,
+        _exceeds,
+    ),
+)
