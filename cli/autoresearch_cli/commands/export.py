@@ -222,9 +222,9 @@ def write_runs(desk: Desk, form: str, file: TextIO) -> int:
 
 
 def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
-    """All runs, task by task, oldest first, each with its verdict at that time; a stranger's, or a false value, beats nobody's.
+    """All runs, task by task, oldest first, each with its verdict at that time.
 
-    Those that are hidden here are left out.
+    A stranger's run, and one with a false value, beats nobody's. Those that are hidden here are left out.
     """
     log = desk.log
     trust = trust_context(log, desk.me)
