@@ -64,7 +64,7 @@ def test_an_actor_follows_a_learner(*, shared: bool, windows: bool) -> None:
     env = pytest.importorskip("gymnasium").make("Pendulum-v1")
     make = make_default_trajectory_buffer if windows else ReplayBufferDataStore
     buffer = make(env.observation_space, env.action_space, capacity=1000)
-    stats: list[Any] = []
+    stats, arrived = list[Any](), list[Any]()
 
     def on_stats(kind: str, payload: Any) -> dict[str, Any]:
         stats.append((kind, payload))
@@ -99,7 +99,6 @@ def test_an_actor_follows_a_learner(*, shared: bool, windows: bool) -> None:
     if not shared:
         ports = TrainerConfig(server.port, server.broadcast_port, request_types=["send-stats"])
         client = TrainerClient("actor_env", "localhost", ports, rows, wait_for_server=True)
-    arrived: list[Any] = []
     client.recv_network_callback(arrived.append)
     learner.start()
     try:
