@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,12 @@ def best(process: Process) -> str:
     return answer.run.id
 
 
+def exported(process: Process) -> dict[str, str]:
+    """The status of each run in results.tsv."""
+    rows = list(csv.DictReader(process("run", "export").stdout.splitlines(), delimiter="\t"))
+    return {row["id"]: row["status"] for row in rows}
+
+
 @pytest.mark.slow
 def test_a_typed_number_is_no_best_until_a_person_believes_it(process: Process, folder: Path) -> None:
     baseline = ran(process, folder)
@@ -86,6 +93,7 @@ def test_a_typed_number_is_no_best_until_a_person_believes_it(process: Process, 
     history = (folder / "history.md").read_text()
     assert "not believed: don't build on it" in history
     assert history.index(short(honest.record.id)) < history.index(short(fake))
+    assert exported(process) == {baseline.record.id: "keep", honest.record.id: "keep", fake: "discard"}
 
     # An edit of the fake program is not believed either, and its number is no comparison for an honest one.
     (folder / "train.py").write_text(TYPED.replace("STEPS = 40", "STEPS = 50"))
@@ -98,6 +106,7 @@ def test_a_typed_number_is_no_best_until_a_person_believes_it(process: Process, 
     believed = process("run", "believe", fake)
     assert (believed.returncode, "believed" in believed.stderr, "1 other run" in believed.stderr) == (0, True, True)
     assert best(process) == fake
+    assert exported(process)[fake] == "keep"
     assert process("run", "believe", fake, "--undo").returncode == 0
     assert best(process) != fake
 

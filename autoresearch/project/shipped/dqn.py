@@ -31,7 +31,7 @@ class DQN(Policy):
     Where an observation is a board for each action, one network values each action by its board.
     """
 
-    def __init__(self, hidden: int = 128) -> None:
+    def __init__(self, hidden: int = 64) -> None:
         space = self.environment.observation_space
         self.actions = int(self.environment.action_space.n)
         numbers, size = int(getattr(space, "n", 0)), int(np.prod(space.shape))

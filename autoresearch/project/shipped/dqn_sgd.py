@@ -1,7 +1,7 @@
 """Deep Q-learning: trains a network by gradient descent on remembered steps. https://arxiv.org/abs/1312.5602.
 
-The best next action is chosen by the network itself and valued by a slow copy of it (double Q-learning). The slow copy
-plays: it is steadier than the network that learns.
+The best next action is chosen by the network itself and valued by a slow copy of it (double Q-learning). Copies of the
+slow one play: it is steadier than the network that learns.
 """
 
 from __future__ import annotations
@@ -18,118 +18,131 @@ from autoresearch.project.interfaces import Trainer
 
 # How many steps are remembered.
 CAPACITY = 50_000
-# The slow copy follows after so many gradient steps.
-FOLLOWS = 8
-# Over so many episodes networks are compared.
+# The player stays the same for so many episodes.
 EPISODES = 10
+# What is kept of it: figures, and what has a state of its own.
+FIGURES = ("steps", "best", "slack", "played", "is_policy", "is_solved")
+PARTS = ("network", "target", "player", "optimizer")
 
 
 class DqnSgd(Trainer):
-    """One episode a call, then a gradient step on ``batch_size`` remembered steps for every ``every`` steps of it.
+    """One episode a call, then ``updates`` gradient steps on ``batch_size`` remembered steps each.
 
-    It trains networks of its own, as such training unlearns now and then. The policy gets the one that plays whenever
-    the last episodes brought the highest mean reward so far, or less by chance alone. ``epsilon`` is the share of
-    random actions; it falls from 1 to that over ``explore_steps`` steps. ``target_rate`` is how far the slow copy moves
-    each time. Rewards are divided by the mean of their sizes, ``unit``.
+    It trains networks of its own, as such training unlearns now and then. A copy of the slow one plays ten episodes
+    while the others learn, then the next copy plays. The policy gets a player with the highest mean reward so far, or
+    less by chance alone. ``epsilon`` is the share of random actions; it falls from 1 to that over ``explore_steps``
+    steps. ``target_rate`` is how far the slow network moves each time. A remembered step has the rewards of ``ahead``
+    steps. They are divided by the mean of their sizes, ``unit``.
     """
 
     def __init__(
         self,
-        learning_rate: float = 1e-3,
-        discount: float = 0.98,
+        learning_rate: float = 1.5e-3,
+        discount: float = 0.99,
         epsilon: float = 0.02,
         explore_steps: int = 3_000,
         batch_size: int = 64,
-        every: int = 1,
-        target_rate: float = 0.08,
+        updates: int = 100,
+        target_rate: float = 0.02,
+        ahead: int = 3,
     ) -> None:
-        self.discount, self.epsilon, self.explore_steps = discount, epsilon, explore_steps
-        self.batch_size, self.every, self.target_rate = batch_size, every, target_rate
-        self.steps = self.remembered = self.updates = 0
+        self.epsilon, self.explore_steps, self.batch_size = epsilon, explore_steps, batch_size
+        self.updates, self.target_rate = updates, target_rate
+        self.powers = discount ** np.arange(ahead + 1)
+        self.steps = self.remembered = 0
         self.unit = 1.0
-        self.recent: list[float] = []
+        self.played: list[float] = []
         self.best, self.slack = float("-inf"), 0.0
-        self.network, self.target = (copy.deepcopy(self.policy.network) for _ in range(2))
+        self.is_policy = self.is_solved = False
+        self.network, self.target, self.player = (copy.deepcopy(self.policy.network) for _ in range(3))
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, fused=True)
         self.seen, self.following = np.zeros((2, CAPACITY, self.policy.width), np.float32)
         self.actions = np.zeros((CAPACITY, 1), np.int64)
-        self.rewards, self.ended = np.zeros((2, CAPACITY), np.float32)
+        self.rewards, self.discounts = np.zeros((2, CAPACITY), np.float32)
 
     def train(self, policy: Any) -> None:
         """Learn from one episode."""
-        environment, total, began = self.environment, 0.0, self.remembered
-        observation, done = policy.encode(environment.reset()[0]), False
+        environment, terminated, done = self.environment, False, False
+        observations, actions, rewards = [policy.encode(environment.reset()[0])], list[int](), list[float]()
         while not done:
             explores = self.rng.random() < max(self.epsilon, 1 - self.steps / self.explore_steps)
-            action = int(self.rng.integers(policy.actions)) if explores else self.choose(observation)
-            next_observation, reward, terminated, truncated, _ = environment.step(action)
-            following, done = policy.encode(next_observation), terminated or truncated
-            place = self.remembered % CAPACITY
-            self.seen[place], self.following[place], self.actions[place] = observation, following, action
-            self.rewards[place], self.ended[place] = reward, terminated
-            observation, total = following, total + reward
+            actions.append(int(self.rng.integers(policy.actions)) if explores else self.choose(observations[-1]))
+            observation, reward, terminated, truncated, _ = environment.step(actions[-1])
+            observations.append(policy.encode(observation))
+            rewards.append(float(reward))
+            done = terminated or truncated
             self.steps += 1
-            self.remembered += 1
-        self.keep_best(policy, total)
-        self.unit = float(np.abs(self.rewards[: self.remembered]).mean()) or 1.0
-        if self.remembered >= 4 * self.batch_size and not self.is_solved():
-            for _ in range((self.remembered - began + self.every - 1) // self.every):
+        self.remember(observations, actions, np.array(rewards), terminated=terminated)
+        self.compare(policy, sum(rewards))
+        if self.remembered >= 4 * self.batch_size and not self.is_solved:
+            self.unit = float(np.abs(self.rewards[: self.remembered]).mean()) or 1.0
+            for _ in range(self.updates):
                 self.learn()
 
-    def keep_best(self, policy: Any, total: float) -> None:
-        """Give the policy the network that plays, if it plays as well as the best before, or by ``slack`` less."""
-        self.recent = [*self.recent, total][-EPISODES:]
-        mean = sum(self.recent) / len(self.recent)
-        if len(self.recent) == EPISODES and mean >= self.best - self.slack:
-            if mean >= self.best:
-                self.best, self.slack = mean, float(np.std(self.recent)) / EPISODES**0.5
-            policy.network.load_state_dict(self.target.state_dict())
+    def remember(self, observations: list[Any], actions: list[int], rewards: Any, *, terminated: bool) -> None:
+        """Keep the steps of an episode, each with its next rewards and the observation after them."""
+        count, most = len(actions), len(self.powers) - 1
+        for step in range(count):
+            end = min(step + most, count)
+            place = self.remembered % CAPACITY
+            self.seen[place], self.following[place] = observations[step], observations[end]
+            self.actions[place] = actions[step]
+            self.rewards[place] = rewards[step:end] @ self.powers[: end - step]
+            self.discounts[place] = 0 if terminated and end == count else self.powers[end - step]
+            self.remembered += 1
 
-    def is_solved(self) -> bool:
-        """Whether the last episodes reached what the environment calls solved: then it does not learn, nor unlearn."""
+    def compare(self, policy: Any, total: float) -> None:
+        """Note what the player's episode brought. After ten of them the policy gets it, or not, and the next plays."""
+        self.played.append(total)
+        if len(self.played) % EPISODES:
+            if self.best == float("-inf"):
+                policy.network.load_state_dict(self.target.state_dict())
+            return
+        mean = sum(self.played) / len(self.played)
+        if self.is_policy or mean >= self.best - self.slack:
+            policy.network.load_state_dict(self.player.state_dict())
+            if self.is_policy or mean >= self.best:
+                self.best, self.slack = mean, float(np.std(self.played)) / len(self.played) ** 0.5
+            self.is_policy = True
         goal = getattr(self.environment, "solved_reward", None)
-        return goal is not None and len(self.recent) == EPISODES and sum(self.recent) / EPISODES >= goal
+        # One that solves the environment plays on: nothing learns meanwhile, nor unlearns.
+        self.is_solved = goal is not None and mean >= goal
+        if not self.is_solved:
+            self.player.load_state_dict(self.target.state_dict())
+            self.played, self.is_policy = [], False
 
     @torch.inference_mode()
     def choose(self, observation: Any) -> int:
         """The best action."""
-        return int(self.target(torch.from_numpy(observation)).argmax())
+        return int(self.player(torch.from_numpy(observation)).argmax())
 
     def learn(self) -> None:
         """Take a gradient step on remembered steps."""
         rows = self.rng.integers(min(self.remembered, CAPACITY), size=self.batch_size)
-        following, rewards, ended = (
-            torch.from_numpy(each[rows]) for each in (self.following, self.rewards, self.ended)
+        following, rewards, discounts = (
+            torch.from_numpy(each[rows]) for each in (self.following, self.rewards, self.discounts)
         )
-        rewards /= self.unit
         with torch.no_grad():
             chosen = self.network(following).argmax(1, keepdim=True)
-            targets = rewards + self.discount * self.target(following).gather(1, chosen)[:, 0] * (1 - ended)
+            targets = rewards / self.unit + discounts * self.target(following).gather(1, chosen)[:, 0]
         value = self.network(torch.from_numpy(self.seen[rows])).gather(1, torch.from_numpy(self.actions[rows]))[:, 0]
         loss = nn.functional.smooth_l1_loss(value, targets)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.updates += 1
-        if self.updates % FOLLOWS == 0:
-            with torch.no_grad():
-                for slow, fast in zip(self.target.parameters(), self.network.parameters(), strict=True):
-                    slow.lerp_(fast, self.target_rate)
+        with torch.no_grad():
+            for slow, fast in zip(self.target.parameters(), self.network.parameters(), strict=True):
+                slow.lerp_(fast, self.target_rate)
 
     def state_dict(self) -> Mapping[str, object]:
         """How far it is, its networks and the optimizer's moments; remembered steps are not kept."""
-        networks = {"network": self.network.state_dict(), "target": self.target.state_dict()}
-        return {
-            "steps": self.steps,
-            "best": self.best,
-            "slack": self.slack,
-            **networks,
-            "optimizer": self.optimizer.state_dict(),
+        return {name: getattr(self, name) for name in FIGURES} | {
+            name: getattr(self, name).state_dict() for name in PARTS
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there with an empty memory."""
-        self.steps, self.best, self.slack = state["steps"], state["best"], state.get("slack", 0.0)
-        self.network.load_state_dict(state["network"])
-        self.target.load_state_dict(state["target"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        for name in FIGURES:
+            setattr(self, name, state[name])
+        for name in PARTS:
+            getattr(self, name).load_state_dict(state[name])

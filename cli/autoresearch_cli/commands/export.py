@@ -34,6 +34,7 @@ from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
+from autoresearch.words import DISCREDITED
 from autoresearch_cli import home, local_log
 from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task
 from autoresearch_cli.local_log import open_desk
@@ -221,9 +222,9 @@ def write_runs(desk: Desk, form: str, file: TextIO) -> int:
 
 
 def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
-    """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's.
+    """All runs, task by task, oldest first, each with its verdict at that time.
 
-    Those that are hidden here are left out.
+    A stranger's run, and one with a false value, beats nobody's. Those that are hidden here are left out.
     """
     log = desk.log
     trust = trust_context(log, desk.me)
@@ -236,7 +237,9 @@ def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
                 history,
                 direction=task.direction or "minimize",
                 budget=None if rules is None or rules.any_budget else rules.budget,
-                is_believed=lambda run: any(whose(run.author, run.time, trust)),
+                is_believed=lambda run: (
+                    any(whose(run.author, run.time, trust)) and judgement(log, run.id).state not in DISCREDITED
+                ),
             )
             yield from ((run, verdict) for run, verdict in judged if run not in hidden)
 
