@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -91,7 +90,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
     seconds: float
     holes: list[HoleView]
     rows: list[AttackRow]
-    others: Sequence[ComparedReport] = ()
+    others: tuple[ComparedReport, ...] = ()
 
     @property
     def held(self) -> int:

@@ -35,7 +35,7 @@ _NAMES = 5
 
 @app.command(
     "task attack",
-    ("autoresearch task attack .", "try at least 40 cheats on the task here"),
+    ("autoresearch task attack .", "try all cheats on the task here"),
     ("autoresearch task attack ~/my-task --quick --publish", "the first half, within a minute, for all to read"),
     ("autoresearch task attack moons", "a published one: does it end as others report?"),
     see="task reports, task new, task pin, publish task, node doctor task",
@@ -79,7 +79,7 @@ def attack(
     report = attack_here(task, quick=quick, only=only, seconds=seconds, place=place)
     if not only and not is_shipped:
         write_report(task.folder, report)
-    report = msgspec.structs.replace(report, others=compared(report))
+    report = msgspec.structs.replace(report, others=tuple(compared(report)))
     if publish:
         home.ask(publishing.publish_task, PublishTaskRequest(task=str(task.folder), attacked=True))
     if json:
