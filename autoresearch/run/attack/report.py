@@ -90,7 +90,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
     seconds: float
     holes: list[HoleView]
     rows: list[AttackRow]
-    others: tuple[ComparedReport, ...] = ()
+    others: list[ComparedReport] = msgspec.field(default_factory=list)
 
     @property
     def held(self) -> int:
@@ -115,7 +115,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
         """The same for others to read and to repeat, without places on this machine and without ready programs."""
         rows = [msgspec.structs.replace(row, folder="") for row in self.rows]
         holes = [msgspec.structs.replace(hole, folder="", diff="") for hole in self.holes]
-        return msgspec.json.encode(msgspec.structs.replace(self, rows=rows, holes=holes, others=()))
+        return msgspec.json.encode(msgspec.structs.replace(self, rows=rows, holes=holes, others=[]))
 
 
 def holes_of(rows: list[AttackRow], diffs: dict[str, str]) -> list[HoleView]:

@@ -79,7 +79,7 @@ def attack(
     report = attack_here(task, quick=quick, only=only, seconds=seconds, place=place)
     if not only and not is_shipped:
         write_report(task.folder, report)
-    report = msgspec.structs.replace(report, others=tuple(compared(report)))
+    report = msgspec.structs.replace(report, others=compared(report))
     if publish:
         home.ask(publishing.publish_task, PublishTaskRequest(task=str(task.folder), attacked=True))
     if json:
