@@ -54,15 +54,15 @@ def test_a_cheat_of_ones_own_is_tried_alone_and_again_once_it_got_through(proces
     report = attacked("--program", str(cheat))
     assert [(row.name, row.result) for row in report.rows] == [("own-my-cheat", "through")]
     assert [hole.hole for hole in report.holes] == ["other"]
-    kept = folder / ".autoresearch" / "attacks" / "own-my-cheat"
-    assert (kept / "count.sh").read_text() == cheat.read_text()
+    place = folder / ".autoresearch" / "attacks" / "own-my-cheat"
+    assert (place / "count.sh").read_text() == cheat.read_text()
 
     assert attacked("--only", "own-my-cheat").through == 1
     honest = tmp_path / "worse.sh"
     honest.write_text("echo 'score: -1e6'\n")
     assert [(row.name, row.result) for row in attacked("--program", str(honest)).rows] == [("own-worse", "held")]
-    assert not (kept.parent / "own-worse").exists()
-    (kept / "count.sh").unlink()
+    assert not (place.parent / "own-worse").exists()
+    (place / "count.sh").unlink()
     refused = process("task", "attack", str(folder), "--only", "own-my-cheat")
     assert refused.returncode == 2
     assert "own-my-cheat is left out: " in refused.stderr
