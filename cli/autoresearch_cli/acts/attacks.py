@@ -49,7 +49,7 @@ def written_cheats(task: Task, programs: Sequence[str]) -> dict[str, str]:
 
 def kept_cheats(task: Task) -> dict[str, str]:
     """The cheats that got through before, by name. One that is no program of the task any more is left out, as said."""
-    cheats = {}
+    cheats: dict[str, str] = {}
     for place in sorted((task.folder / STATE_FOLDER / PROGRAMS).glob(f"{_OWN}*")):
         try:
             cheats |= written_cheats(task, [str(place)])
