@@ -200,10 +200,10 @@ def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
             raise UsageError("--task goes with a file; a folder is a task itself", hint="leave --task out")
         return idea_in(home.existing_folder(program), parent=parent, hypothesis=hypothesis)
     loaded_task = load_task(home.task_folder(task))
-    return Idea(loaded_task, _text(place, loaded_task), parent, hypothesis)
+    return Idea(loaded_task, program_text(place, loaded_task), parent, hypothesis)
 
 
-def _text(place: Path, task: Task) -> str:
+def program_text(place: Path, task: Task) -> str:
     """The program in a file: the one that may change, or all of them as ``show --code`` prints them."""
     try:
         content = read_beneath(place.parent, place.name, _MOST_BYTES, links=False).removeprefix(BOM_UTF8)

@@ -44,6 +44,37 @@ def test_an_attack_that_is_none_and_a_folder_that_is_taken_are_refused(process: 
     assert "holds something already" in taken.stderr
 
 
+def test_a_cheat_of_ones_own_is_tried_alone_and_again_once_it_got_through(process: Process, tmp_path: Path) -> None:
+    folder, cheat = shell_task(tmp_path / "count"), tmp_path / "My cheat.sh"
+    cheat.write_text("echo 'score: 1e6'\n")
+
+    def attacked(*words: str) -> AttackReport:
+        return strictly(process("task", "attack", str(folder), *words, "--json").stdout, AttackReport)
+
+    report = attacked("--program", str(cheat))
+    assert [(row.name, row.result) for row in report.rows] == [("own-my-cheat", "through")]
+    assert [hole.hole for hole in report.holes] == ["other"]
+    place = folder / ".autoresearch" / "attacks" / "own-my-cheat"
+    assert (place / "count.sh").read_text() == cheat.read_text()
+
+    assert attacked("--only", "own-my-cheat").through == 1
+    honest = tmp_path / "worse.sh"
+    honest.write_text("echo 'score: -1e6'\n")
+    assert [(row.name, row.result) for row in attacked("--program", str(honest)).rows] == [("own-worse", "held")]
+    assert not (place.parent / "own-worse").exists()
+    (place / "count.sh").unlink()
+    refused = process("task", "attack", str(folder), "--only", "own-my-cheat")
+    assert refused.returncode == 2
+    assert "own-my-cheat is left out: " in refused.stderr
+
+
+def test_a_file_that_is_no_program_is_no_cheat(process: Process, tmp_path: Path) -> None:
+    folder = shell_task(tmp_path / "count")
+    for words in (("--program", str(tmp_path / "none.sh")), ("--program", str(folder / "task.toml"), "--publish")):
+        refused = process("task", "attack", str(folder), *words)
+        assert (refused.returncode, "Traceback" in refused.stderr) == (2, False), refused.stderr
+
+
 def reports(process: Process, task: str) -> AttacksAnswer:
     return strictly(process("task", "reports", task, "--json").stdout, AttacksAnswer)
 

@@ -9,7 +9,7 @@ import difflib
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from autoresearch.run.attack.judging import AttemptResult, judge
 from autoresearch.run.attack.programs import leaving
 from autoresearch.run.attack.report import AttackReport, AttackRow, holes_of
 from autoresearch.run.attack.table import ATTACKS
-from autoresearch.run.attack.target import ATTACKS_VERSION, PAST, Attack, AttackAttempt, Proof, Target, margin_of
+from autoresearch.run.attack.target import ATTACKS_VERSION, PAST, Attack, AttackAttempt, Hole, Proof, Target, margin_of
 from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import Experiment, Plan, again, plan_as_it_stands
 from autoresearch.run.sandbox.execute import permit
@@ -51,6 +51,7 @@ _DIFF_CHARACTERS = 20_000
 class Orders:
     """What a red team may do: seconds in all, the quick half alone, one attack alone, and where programs are put.
 
+    ``programs`` are cheats that a person or an agent wrote, by name: tried first, or with ``alone`` nothing else.
     ``say`` hears what is going on: how far it is, and a line.
     """
 
@@ -58,6 +59,8 @@ class Orders:
     quick: bool = False
     only: str = ""
     folder: Path | None = None
+    programs: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = False
     say: Callable[[float, str], None] = lambda *_: None
 
 
@@ -319,13 +322,21 @@ def attack_task(task: Task, bench: Bench, orders: Orders) -> AttackReport:
 
 
 def _chosen(orders: Orders) -> Sequence[Attack]:
+    own = [_own_attack(name, program) for name, program in orders.programs.items()]
+    everything = own if orders.alone else [*own, *ATTACKS]
     if orders.only:
-        attacks = [attack for attack in ATTACKS if attack.name == orders.only]
+        attacks = [attack for attack in everything if attack.name == orders.only]
         if not attacks:
-            names = ", ".join(attack.name for attack in ATTACKS)
+            names = ", ".join(attack.name for attack in everything)
             raise UsageError(f"there is no attack {orders.only}", hint=f"one of {names}")
         return attacks
-    return [attack for attack in ATTACKS if attack.quick] if orders.quick else ATTACKS
+    return [attack for attack in everything if attack.quick or not orders.quick]
+
+
+def _own_attack(name: str, program: str) -> Attack:
+    """An attack by a program that a person or an agent wrote: it claims to do no honest work."""
+    attempt = AttackAttempt(program=split_program(program))
+    return Attack(name, "a program that somebody wrote as a cheat", Hole.OTHER, lambda _: [attempt], quick=True)
 
 
 def _rows(campaign: _Campaign, attacks: Sequence[Attack], target: Target) -> Iterator[AttackRow]:

@@ -36,6 +36,7 @@ class Hole(StrEnum):
     UNCOUNTED = "uncounted"
     LOOKS_AHEAD = "looks_ahead"
     SAME_INPUT = "same_input"
+    OTHER = "other"
 
 
 HOLE_SENTENCES: dict[Hole, str] = {
@@ -53,6 +54,7 @@ HOLE_SENTENCES: dict[Hole, str] = {
     Hole.UNCOUNTED: "work beyond the budget is not counted",
     Hole.LOOKS_AHEAD: "the model is shown what it has to predict",
     Hole.SAME_INPUT: "an answer can be remembered, or worked out before the clock starts",
+    Hole.OTHER: "a program that somebody wrote as a cheat is better than the baseline",
 }
 MENDS: dict[Hole, str] = {
     Hole.OWN_NUMBER: 'move the evaluator outside the program: metric.source = "evaluator", and a file that it measures',
@@ -69,6 +71,7 @@ MENDS: dict[Hole, str] = {
     Hole.UNCOUNTED: 'count the work in budget.unit = "work" or "seconds", and lower [limits]',
     Hole.LOOKS_AHEAD: "ask for one position at a time, as the referee does",
     Hole.SAME_INPUT: "give each call an input of its own (evaluation.fresh = true), and start the clock before that",
+    Hole.OTHER: "read what the program uses, and have the evaluator measure it, refuse it or hide it",
 }
 
 

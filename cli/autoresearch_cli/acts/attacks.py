@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,24 +14,54 @@ from autoresearch.ask import questions
 from autoresearch.ask.acts.attack_reports import compared_with, published_report
 from autoresearch.ask.requests import OfTask
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound
+from autoresearch.paths import typed_path
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.attack.report import AttackReport, ComparedReport, read_report, write_report
 from autoresearch.run.attack.target import ATTACKS_VERSION
 from autoresearch.task.folder_state import STATE_FOLDER
+from autoresearch.task.loading import program_in
 from autoresearch.task.model import Task
 from autoresearch_cli import home
+from autoresearch_cli.ideas import program_text
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.rendering.output import say
 
 # Beside the task's other state: the programs that got through.
 PROGRAMS = "attacks"
 SECONDS, QUICK_SECONDS = 300.0, 60.0
+# Before the name of a cheat that a person or an agent wrote.
+_OWN = "own-"
 # So many published reports are held against an own one.
 _COMPARED = 5
 
 
-def attack_here(task: Task, *, quick: bool, only: str, seconds: float, place: Path) -> AttackReport:
-    """Attack a task on this machine, with progress on standard error.
+def written_cheats(task: Task, programs: Sequence[str]) -> dict[str, str]:
+    """The cheats in these files and folders, by name. Raises UsageError where one is no program of the task."""
+    cheats = {}
+    for each in programs:
+        place = typed_path(each).absolute()
+        is_folder = place.is_dir()
+        text = program_in(place, task.recipe, task.harness).decode() if is_folder else program_text(place, task)
+        stem = re.sub(r"[^a-z0-9]+", "-", (place.name if is_folder else place.stem).lower()).strip("-")[:40]
+        cheats[f"{_OWN}{stem.removeprefix(_OWN) or 'cheat'}"] = text
+    return cheats
+
+
+def kept_cheats(task: Task) -> dict[str, str]:
+    """The cheats that got through before, by name. One that is no program of the task any more is left out, as said."""
+    cheats: dict[str, str] = {}
+    for place in sorted((task.folder / STATE_FOLDER / PROGRAMS).glob(f"{_OWN}*")):
+        try:
+            cheats |= written_cheats(task, [str(place)])
+        except AutoresearchError as error:
+            say(f"{place.name} is left out: {error}")
+    return cheats
+
+
+def attack_here(
+    task: Task, *, quick: bool, only: str, seconds: float, place: Path, cheats: Mapping[str, str] | None = None
+) -> AttackReport:
+    """Attack a task on this machine, with progress on standard error: by ``cheats`` alone where there are any.
 
     Raises:
         AutoresearchError: it can't be attacked here; the exit status is never 1.
@@ -64,7 +96,8 @@ def attack_here(task: Task, *, quick: bool, only: str, seconds: float, place: Pa
     try:
         with scratch_folder(paths.spool) as scratch:
             bench = make_bench_with_data(task, conditions, site, scratch.folder)
-            orders = Orders(seconds, quick, only, place, say_progress)
+            programs = cheats or kept_cheats(task)
+            orders = Orders(seconds, quick, only, place, programs, alone=bool(cheats), say=say_progress)
             return attack_task(task, bench, orders)
     except AutoresearchError as error:
         if error.exit_status != 1:
