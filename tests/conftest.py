@@ -49,6 +49,7 @@ LONGEST_FIRST = (
     "run/cards/test_measuring.py",
     "hostile/test_good_at_home_alone.py",
     "docs/test_tutorial.py",
+    "run/attack/test_shipped.py",
     "daemon/test_orders.py",
     "run/slurm/test_slurm.py",
     "run/sandbox/test_shipped_task.py",
