@@ -124,6 +124,14 @@ Reference = Annotated[
 ]
 PARENT_HELP = "The run whose program you edited, or @baseline. Left out: the one that the folder began with."
 Folder = Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")]
+NamedTask = Annotated[
+    str,
+    typer.Argument(
+        metavar="TASK",
+        help="A task folder, or the name of a task. Left out: the configured task.",
+        autocompletion=complete_task,
+    ),
+]
 Attacked = Annotated[
     bool, typer.Option("--attack/--no-attack", help="Try to cheat the task first, within a minute; or leave it out.")
 ]

@@ -21,6 +21,7 @@ from autoresearch.run.attack.target import ATTACKS_VERSION
 from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.loading import program_in
 from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
 from autoresearch_cli import home
 from autoresearch_cli.ideas import program_text
 from autoresearch_cli.local_log import open_desk, with_blobs
@@ -36,14 +37,17 @@ _COMPARED = 5
 
 
 def written_cheats(task: Task, programs: Sequence[str]) -> dict[str, str]:
-    """The cheats in these files and folders, by name. Raises UsageError where one is no program of the task."""
+    """The cheats in these files and folders, by a name that two programs never share.
+
+    Raises UsageError where one is no program of the task.
+    """
     cheats = {}
     for each in programs:
         place = typed_path(each).absolute()
         is_folder = place.is_dir()
         text = program_in(place, task.recipe, task.harness).decode() if is_folder else program_text(place, task)
         stem = re.sub(r"[^a-z0-9]+", "-", (place.name if is_folder else place.stem).lower()).strip("-")[:40]
-        cheats[f"{_OWN}{stem.removeprefix(_OWN) or 'cheat'}"] = text
+        cheats[f"{_OWN}{stem or 'cheat'}-{source_digest(text).hex()[:6]}"] = text
     return cheats
 
 
@@ -52,7 +56,7 @@ def kept_cheats(task: Task) -> dict[str, str]:
     cheats: dict[str, str] = {}
     for place in sorted((task.folder / STATE_FOLDER / PROGRAMS).glob(f"{_OWN}*")):
         try:
-            cheats |= written_cheats(task, [str(place)])
+            cheats[place.name] = program_in(place, task.recipe, task.harness).decode()
         except AutoresearchError as error:
             say(f"{place.name} is left out: {error}")
     return cheats

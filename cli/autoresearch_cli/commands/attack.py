@@ -24,7 +24,7 @@ from autoresearch.text import brief, counted
 from autoresearch_cli import home
 from autoresearch_cli.acts.attacks import PROGRAMS, QUICK_SECONDS, SECONDS, attack_here, compared, written_cheats
 from autoresearch_cli.acts.task_folders import named_folder
-from autoresearch_cli.catalogue import Answered, CommandApp, Json, complete_reference, complete_task
+from autoresearch_cli.catalogue import Answered, CommandApp, Json, NamedTask, complete_reference, complete_task
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.rendering.output import paged, print_json, print_labelled, print_list, print_rows, say
 
@@ -41,14 +41,7 @@ _NAMES = 5
     see="task reports, task new, task pin, publish task, node doctor task",
 )
 def attack(
-    folder: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASK",
-            help="A task folder, or the name of a task. Left out: the configured task.",
-            autocompletion=complete_task,
-        ),
-    ] = "",
+    folder: NamedTask = "",
     *,
     quick: Annotated[bool, typer.Option("--quick", help="The first half of the attacks, within a minute.")] = False,
     only: Annotated[str, typer.Option("--only", metavar="NAME", help="This attack alone.")] = "",

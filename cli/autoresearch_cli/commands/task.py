@@ -39,7 +39,16 @@ from autoresearch_cli import home
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, new_task_context
 from autoresearch_cli.acts.task_folders import get_task, named_folder
-from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Hidden, Json, complete_archived, complete_task
+from autoresearch_cli.catalogue import (
+    Answered,
+    CommandApp,
+    Folder,
+    Hidden,
+    Json,
+    NamedTask,
+    complete_archived,
+    complete_task,
+)
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say, say_hidden
 
@@ -210,14 +219,7 @@ def _folders_beside(place: Path) -> list[str]:
     see="task new, run, best",
 )
 def show(
-    folder: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASK",
-            help="A task folder, or the name of a task. Left out: the configured task.",
-            autocompletion=complete_task,
-        ),
-    ] = "",
+    folder: NamedTask = "",
 ) -> Answered:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
     task = load_task(named_folder(folder) if folder else home.task_folder(""))
