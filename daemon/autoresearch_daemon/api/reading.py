@@ -7,6 +7,8 @@ import inspect
 import math
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -50,10 +52,13 @@ async def taken(operation: Operation, request: web.Request) -> msgspec.Struct:
     return decode(operation.takes, await request.read()) if operation.has_body else parameters(operation.takes, request)
 
 
-async def ask(request: web.Request, question: Question, model: msgspec.Struct) -> Answer | Text:
-    """What the log answers to a question, or what comes of an act of the node."""
+async def ask(request: web.Request, question: Question, model: msgspec.Struct, named: str = "") -> Answer | Text:
+    """What the log answers to a question, or what comes of an act of the node.
+
+    ``named`` is the task that is meant where the question names none; without it the one that ran last.
+    """
     if operation_of(question).reads:
-        return await _read(request, question, model)
+        return await _read(request, question, model, named)
     if operation_of(question).writes:
         return await request.app[NODE].publish(lambda notebook: question(notebook, model))
     act = getattr(request.app[NODE], question.__name__)
@@ -61,18 +66,19 @@ async def ask(request: web.Request, question: Question, model: msgspec.Struct) -
     return await answered if inspect.isawaitable(answered) else answered  # type: ignore[no-any-return]  # a test compares the types
 
 
-async def _read(request: web.Request, question: Question, model: msgspec.Struct) -> Answer | Text:
+async def _read(request: web.Request, question: Question, model: msgspec.Struct, named: str) -> Answer | Text:
     """Ask the log, in a thread. A blob that is not here is fetched from other nodes first."""
     loop = asyncio.get_running_loop()
+    read = partial(question, replace(desk(request.app), named=named), model)
     for _ in range(MISSING_BLOBS):
         try:
-            return await loop.run_in_executor(request.app[THREADS], question, desk(request.app), model)
+            return await loop.run_in_executor(request.app[THREADS], read)
         except MissingBlob as error:
             try:
                 await request.app[NODE].fetch_blob(error.blob, FETCH_SECONDS)
             except NotFound as nowhere:
                 raise error.nowhere(nowhere) from nowhere
-    return await loop.run_in_executor(request.app[THREADS], question, desk(request.app), model)
+    return await loop.run_in_executor(request.app[THREADS], read)
 
 
 def text_response(text: str, media: str) -> web.Response:

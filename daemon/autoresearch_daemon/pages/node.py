@@ -56,6 +56,7 @@ class Asking:
     headers: dict[str, str] = field(default_factory=dict)  # of the answer
     is_task_known: bool = True
     about: str = ""  # the digest of the task that the page is about, where its address does not say
+    _status: StatusAnswer | None = None
 
     def about_task(self, digest: str) -> None:
         """Show what stands around the page for this task: that of the run which the address names."""
@@ -80,9 +81,10 @@ class Asking:
         return (self.request.query.get("task") or None) if self.is_task_known else None
 
     async def ask(self, question: Callable[..., A], request: msgspec.Struct | None = None) -> A:
-        """What the API answers. Raises what it raises."""
+        """What the API answers; where no task is named, about the one of the node's status. Raises what it raises."""
         parameters = operation_of(question).takes() if request is None else request
-        return cast("A", await ask(self.request, question, parameters))
+        task = self.status().task
+        return cast("A", await ask(self.request, question, parameters, named=task.digest if task else ""))
 
     async def ask_or_none(self, question: Callable[..., A], request: msgspec.Struct | None = None) -> A | None:
         """What the API answers, or None where it knows no such thing."""
@@ -92,8 +94,10 @@ class Asking:
             return None
 
     def status(self) -> StatusAnswer:
-        """The node's status."""
-        return self.request.app[NODE].status()
+        """The node's status, the same for all parts of the page."""
+        if self._status is None:
+            self._status = self.request.app[NODE].status()
+        return self._status
 
     async def render(self, template: str, page: str, **values: object) -> web.Response:
         """A template as a response, filled in a thread: a long table takes tens of milliseconds."""

@@ -79,6 +79,7 @@ class SmallNode:
         self.events = Events(self.local)
         self.requests = []
         self.state = "idle"
+        self.front = None  # the task of the order in front, by name
         self.readiness = Health(status="ready")
         self.listeners = 0
         self.changed = asyncio.Event()
@@ -97,7 +98,7 @@ class SmallNode:
 
     def status(self):
         try:
-            task = task_status(self.log, find_task(self.log))
+            task = task_status(self.log, find_task(self.log, self.front))
         except NotFound:
             task = None
         return StatusAnswer(

@@ -318,3 +318,20 @@ async def test_the_summary_says_what_the_best_is_worth_in_other_sizes(notebook, 
         notebook.run(large, 1.3, source="DEPTH = 9\n", parent=start, budget=1e10)
         text = (await ask("/?task=grammar"))[0]
     assert "grammar-l · 1.3000 there in 1 run, gain +0.1000 · best there 1.3000" in text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/board", "/tree", "/effects", "/notes", "/queue", "/verifications", "/lineage", "/compare", "/runs.csv"],
+)
+async def test_a_page_is_about_the_task_that_its_chooser_names(notebook, tmp_path, path):
+    ran, waits = notebook.task("moons"), notebook.task("comets")
+    run = short_id(notebook.run(ran, 0.5))
+    notebook.node.front = "comets"
+    async with asking(notebook.node, tmp_path) as ask:
+        text, _ = await ask(path)
+        assert run not in text
+        named, _ = await ask(f"{path}?task={waits.hex()[:16]}")
+        assert page_of(text).text == page_of(named).text, "as where the address names the task"
+        other, _ = await ask(f"{path}?task=moons")
+        assert other != named
