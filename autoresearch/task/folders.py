@@ -43,7 +43,7 @@ source = "{source}"
 
 [budget]
 unit = "seconds"            # wall clock: runs are compared on one machine only
-amount = {seconds:g}
+amount = {seconds:g}                  # a change may take 1.6 times as long as the baseline
 
 [limits]
 seconds = {most_seconds:g}                # start-up and evaluation included

@@ -314,5 +314,5 @@ def _noise(say: Callable[[str], None], metric: str, values: Sequence[float], fix
         return 0.0
     noise = abs(values[0] - values[1]) / math.sqrt(2)
     gave = " and ".join(map(value, values))
-    say(f"two runs gave {gave}: metric.noise = {noise:.2g}, a rough guess from so few runs")
+    say(f"two runs with different seeds gave {gave}: metric.noise = {noise:.2g}, a rough guess from so few runs")
     return noise
