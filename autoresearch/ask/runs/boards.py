@@ -32,6 +32,7 @@ from autoresearch.log.standing.queries import board, program_view, run, run_body
 from autoresearch.log.standing.verdicts import verdict
 from autoresearch.log.standing.verification import first_words
 from autoresearch.log.tables.filters import Filter
+from autoresearch.log.tables.runs import NEITHER
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.record.kinds import Verification
 from autoresearch.task.folder_state import BASELINE
@@ -183,7 +184,7 @@ def _lines(log: Log, task: FoundTask, trust: TrustContext, author: bytes | None)
     if log.tasks.stated(task.digest, "budget", "unit") != "episodes":
         return None
     measured: defaultdict[bytes, list[Mapping[str, float]]] = defaultdict(list)
-    verified = bases.verified_programs(log, task.digest, trust)[:_LINE_PROGRAMS]
+    verified = islice(bases.verified_programs(log, task.digest, trust), _LINE_PROGRAMS)
     for record in log.records.several([program.row.first for program in verified]):
         for verification, report in first_words(log, record):
             measured[report.voter].append(verification.body_as(Verification).metrics)
@@ -224,7 +225,7 @@ def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> P
 
 
 def _best_backed(log: Log, task: FoundTask, trust: TrustContext, state: RunState) -> ProgramView | None:
-    placed = next(iter(bases.visible_programs(log, bases.backed(log, task.digest, trust, state))), None)
+    placed = next(bases.backed(log, task.digest, trust, state), None)
     return program_view(log, placed.row, placed.judgement) if placed else None
 
 
@@ -245,10 +246,10 @@ def _with_marks(log: Log, programs: Sequence[ProgramView | None]) -> list[Progra
 def _demoted(log: Log, task: FoundTask, trust: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
     sign = sign_of(task.direction)
-    for placed in bases.visible_programs(log, bases.checked(log, task.digest, trust, voters=bases.CHECKING_AUTHORS)):
+    for placed in bases.checked(log, task.digest, trust, [NEITHER], visible=True):
         if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
-        end = None if placed.judgement.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
+        end = None if placed.judgement.state in SOUND else confirmed_until(log, placed.row.first)
         if end is not None:
             view = program_view(log, placed.row, placed.judgement)
             return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)

@@ -37,6 +37,7 @@ from autoresearch.log.standing.verification import (
     pending,
     voters_at,
 )
+from autoresearch.log.tables.runs import OPEN
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.words import REOPENED, UNDECIDED, UNMEASURED, VERIFIED, RunState, VerifierPart
@@ -166,7 +167,7 @@ def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
 def _by_urgency(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
     context = trust_context(log)
     leader, is_confirmable = leading(log, task), _is_confirmable(log, task, context)
-    measured = checked(log, task, context, voters=1, states=UNDECIDED | REOPENED)
+    measured = list(checked(log, task, context, [OPEN]))
 
     def best(rows: Iterable[ProgramRow] | None = None) -> Iterator[Placed]:
         yield from contenders(log, task, context, limit=CHECKED_ROWS, each=RUNS_EACH, rows=rows)

@@ -26,12 +26,15 @@ from autoresearch.log.rows import (
 )
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
-from autoresearch.words import RunState
 
 RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
 # Whose word an entry is, see schema.sql.
-OTHERS, ATTESTED, DOUBTED = 0, 1, 2
-# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has.
+OTHERS, ATTESTED, DOUBTED = range(3)
+# What one or more attested participants measured: still open, or decided. And what two or more did.
+OPEN, DECIDED, CONFIRMED, PROVISIONAL, NEITHER = range(3, 8)
+MEASURED = (OPEN, DECIDED), (CONFIRMED, PROVISIONAL, NEITHER)
+# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has. Of
+# measured runs it is ``1 << vouch``.
 COUNTED, WITH_DOUBTED, UNVOUCHED = 1, 2, 4
 # So many records are looked through for a sample of runs.
 _SAMPLED_MOST = 5_000
@@ -324,8 +327,6 @@ class Tasks:
 
 # Most who ask want the first few.
 _FIRST_PAGE, _GROWTH, _PAGE = 50, 4, 500
-# So many entries with measured runs are read: more than anybody asks for, and not all that there may be.
-_MEASURED_MOST = 500
 # Which of several devices published a program first is found among so many of its oldest entries.
 RIVALS = 50
 
@@ -344,36 +345,23 @@ _BY_DEVICE = f"""
 SELECT * FROM entry WHERE task = ? AND author = ? AND hardware = ? AND vouch IN ({{}}) AND {_AFTER}
 """  # noqa: S608
 _IN_ORDER = "ORDER BY entry.rank, entry.time, entry.first"
-# From the measured entries of a task to their measured runs, few among all that is ranked.
-_MEASURED = f"""
-WITH measured AS MATERIALIZED (
-    SELECT entry.task, run.source_digest, entry.budget, entry.runs, entry.mean, run.id, run.time, entry.rank,
-        entry.author, run.title, run.parent, run.device, entry.seedless, standing.state
-    FROM (
-        SELECT * FROM entry
-        WHERE task = ? AND hardware = ? AND measured > 0 AND measured >= ? AND rank IS NOT NULL AND copy = 0
-        AND (vouch = 1 OR vouch = 0 AND author IN ({{}})) ORDER BY rank, time, first LIMIT {_MEASURED_MOST}
-    ) AS entry
-    CROSS JOIN run ON run.task = entry.task AND run.seedless = entry.seedless AND run.budget = entry.budget
-        AND run.author = entry.author AND entry.hardware IN ('', run.device)
-    CROSS JOIN standing ON standing.n = run.n AND standing.attested = entry.vouch
-        AND standing.checkers >= ? AND standing.compared = 1)
-SELECT * FROM measured {{}} ORDER BY rank, time, id
-"""  # noqa: S608
-# Those programs of which a run is in one of some states.
-_IN_STATES = "WHERE (seedless, budget) IN (SELECT seedless, budget FROM measured WHERE state IN ({}))"
 _BY_FIRST = """
 (SELECT entry.* FROM record CROSS JOIN run ON run.n = record.n CROSS JOIN entry ON entry.task = run.task
     AND entry.seedless = run.seedless AND entry.budget = run.budget AND entry.author = run.author AND entry.n = run.n
     WHERE record.id IN ({}))
 """
 _RUNS = f"""
-SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers
+SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers, standing.value
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
 WHERE run.task = ? AND run.seedless = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
 """  # noqa: S608
 _OF = "task = ? AND seedless = ? AND budget = ?"
-_RIVAL = f"SELECT author, vouch, hardware, time, first, place FROM entry WHERE {_OF}"  # noqa: S608
+# Of many entries the oldest of each kind, and those that have a place.
+_RIVALS = f"""
+SELECT author, vouch, hardware, time, first, place FROM (
+    SELECT *, row_number() OVER (PARTITION BY vouch, hardware ORDER BY time, first) AS number FROM entry WHERE {_OF})
+WHERE number <= {RIVALS} OR place > 0
+"""  # noqa: S608
 
 
 class Entries:
@@ -410,19 +398,6 @@ class Entries:
         query = f"{_ROW.format('entry', _BY_FIRST)} WHERE {where}"
         return [ProgramRow(*row) for row in self._reader.among(query, runs, task, hardware, COUNTED | WITH_DOUBTED)]
 
-    def measured(
-        self, task: bytes, hardware: str, *, voters: int, own: Collection[bytes], states: Collection[RunState] = ()
-    ) -> list[ProgramRow]:
-        """The runs that so many attested participants measured, of attested participants and of these devices.
-
-        Each as its program, by its device, the best of these first. With ``states`` only programs of which such a run
-        is in one of them.
-        """
-        where = _IN_STATES.format(", ".join("?" * len(states))) if states else ""
-        query = _MEASURED.format(", ".join("?" * len(own)), where)
-        rows = self._reader.rows(query, task, hardware, voters, *own, voters, *(state.value for state in states))
-        return [ProgramRow(*row[:-1]) for row in rows]
-
     def first(self, program: Program) -> ProgramRow | None:
         """A program, by its source too, by the runs of the attested participant that published it first, or None."""
         query = f"""
@@ -458,13 +433,8 @@ class Entries:
         return [RunFacts(*row) for row in self._reader.read(_RUNS, device)]
 
     def rivals(self, program: Program) -> list[EntryRow]:
-        """The entries of a program; of many the oldest of each kind of runs, and those that have a place."""
-        rows = self._reader.read(f"{_RIVAL} LIMIT {RIVALS + 1}", program)
-        if len(rows) > RIVALS:
-            rows = self._reader.read(f"{_RIVAL} AND place > 0", program)
-            for vouch in (0, 1, 2):
-                rows += self._reader.read(f"{_RIVAL} AND vouch = {vouch} ORDER BY time, first LIMIT {RIVALS}", program)
-        return [EntryRow(*row) for row in dict.fromkeys(rows)]
+        """The entries of a program; of many the oldest by kind and hardware, and those that have a place."""
+        return [EntryRow(*row) for row in self._reader.read(_RIVALS, program)]
 
     def is_new(self, program: Program) -> bool:
         """Whether nothing but one run is known of a program, and no entry yet."""
