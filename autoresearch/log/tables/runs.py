@@ -26,6 +26,7 @@ from autoresearch.log.rows import (
 )
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
+from autoresearch.words import UNDECIDED
 
 RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
 # Whose word an entry is, see schema.sql.
@@ -348,8 +349,17 @@ _IN_ORDER = "ORDER BY entry.rank, entry.time, entry.first"
 _BY_FIRST = """
 (SELECT entry.* FROM record CROSS JOIN run ON run.n = record.n CROSS JOIN entry ON entry.task = run.task
     AND entry.seedless = run.seedless AND entry.budget = run.budget AND entry.author = run.author AND entry.n = run.n
-    WHERE record.id IN ({}))
+    WHERE record.id IN ({}) AND entry.task = ? AND entry.hardware = ? AND entry.place & ?)
 """
+_IN_PLACE = """
+(SELECT * FROM entry WHERE task = ? AND hardware = ? AND place > 0 AND place = ? AND rank >= -9e999 AND rank IS NOT NULL
+    AND copy = 0 ORDER BY rank, time, first LIMIT 200)
+"""
+_WOULD_LEAD = f"""
+CROSS JOIN standing ON standing.n = entry.n AND standing.state IN ({", ".join(map(repr, map(str, sorted(UNDECIDED))))})
+WHERE entry.rank IS NOT NULL AND NOT entry.copy AND ? * coalesce(standing.value, entry.mean) < coalesce(?, 9e999)
+"""
+_BEGUN, _OPEN = (_ROW.format("entry", entries) + _WOULD_LEAD for entries in (_BY_FIRST, _IN_PLACE))
 _RUNS = f"""
 SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers, standing.value
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
@@ -390,13 +400,13 @@ class Entries:
             key=lambda row: (row.rank, row.first_time, row.first),
         )
 
-    def by_first(self, task: bytes, hardware: str, runs: Collection[bytes]) -> list[ProgramRow]:
-        """The programs of a task that are ranked by one of these runs, after a fork too."""
-        where = (
-            "entry.task = ? AND entry.hardware = ? AND entry.place & ? AND entry.rank IS NOT NULL AND NOT entry.copy"
-        )
-        query = f"{_ROW.format('entry', _BY_FIRST)} WHERE {where}"
-        return [ProgramRow(*row) for row in self._reader.among(query, runs, task, hardware, COUNTED | WITH_DOUBTED)]
+    def leading(
+        self, task: bytes, hardware: str, runs: Collection[bytes], sign: float, leader: float | None
+    ) -> list[ProgramRow]:
+        """The undecided programs of a task that would lead: measured ones, and those that one of these runs ranks."""
+        begun = self._reader.among(_BEGUN, runs, task, hardware, COUNTED | WITH_DOUBTED, sign, leader)
+        rows = [*begun, *self._reader.rows(_OPEN, task, hardware, 1 << OPEN, sign, leader)]
+        return [ProgramRow(*row) for row in dict.fromkeys(rows)]
 
     def first(self, program: Program) -> ProgramRow | None:
         """A program, by its source too, by the runs of the attested participant that published it first, or None."""

@@ -45,10 +45,11 @@ class Verifications:
             CommitmentRow(*row) for row in self._reader.rows(f"{_COMMITMENTS} WHERE run = ? ORDER BY time, id", run)
         ]
 
-    def newest_commitments(self, limit: int) -> list[CommitmentRow]:
-        """The commitments that came last, on all runs, the last first."""
-        query = f"{_COMMITMENTS} WHERE output IS NOT NULL ORDER BY n DESC LIMIT ?"
-        return [CommitmentRow(*row) for row in self._reader.rows(query, limit)]
+    def newest_commitments(self, limit: int) -> list[tuple[bytes, int, bytes, str, int]]:
+        """Device, time, run, stage and round of the commitments that came last, on all runs, the last first."""
+        columns = "author, time, run, stage, round"
+        query = f"SELECT {columns} FROM commitment WHERE output IS NOT NULL ORDER BY n DESC LIMIT ?"  # noqa: S608
+        return self._reader.rows(query, limit)
 
     def paired_children(self, run: bytes) -> list[bytes]:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
