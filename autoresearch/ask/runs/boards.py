@@ -25,7 +25,7 @@ from autoresearch.judging.statistics import RANDOM, RANDOM_ERROR, SOLVED, mean, 
 from autoresearch.log.log import Log
 from autoresearch.log.standing import bases
 from autoresearch.log.standing.answers import ProgramView, RunView, leading
-from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.cache import cached, in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
@@ -48,9 +48,12 @@ _LINES = {"random": (RANDOM, RANDOM_ERROR), "solved": (SOLVED, "")}
 NO_LINES = "What random actions earn here is not known: no verifier, and no run of this node, has measured it."
 
 
-@in_snapshot
 def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> TaskStatus:
     """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
+    return cached(log, ("status", task, author), lambda: _task_status(log, task, author))
+
+
+def _task_status(log: Log, task: FoundTask, author: bytes | None) -> TaskStatus:
     statuses = log.runs.endings(task.digest)
     best = best_program(log, task, author=author)
     if best and not best.verdict and log.trust.names_anybody:  # nobody measured it yet: then what that takes

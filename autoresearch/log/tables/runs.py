@@ -291,7 +291,7 @@ class Tasks:
         SELECT record.raw, record.signature FROM task JOIN record ON record.n = task.n WHERE task.digest = ?
         ORDER BY task.time, task.id LIMIT 1
         """
-        rows = self._reader.rows(query, task)
+        rows = self._reader.once(query, task)
         body = parse_stored(*rows[0]).body if rows else None
         return body.definition if isinstance(body, Task) else None
 
@@ -430,7 +430,7 @@ class Entries:
         query = f"{_ROW.format('entry', f'({query})')} {_IN_ORDER} LIMIT ?"
         while True:
             values = [value for place in places for value in (*place, *after, size)]
-            page = [ProgramRow(*row) for row in self._reader.rows(query, *values, size)]
+            page = [ProgramRow(*row) for row in self._reader.once(query, *values, size)]
             yield from page
             if len(page) < size:
                 return
