@@ -14,24 +14,10 @@ from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
 from autoresearch.log.derive.step import Items, Step, done
 from autoresearch.log.rows import Entry, EntryKey, EntryPlace, EntryRow, Program, RunFacts
 from autoresearch.log.standing.precedence import order_of
-from autoresearch.log.tables.runs import (
-    ATTESTED,
-    CONFIRMED,
-    COUNTED,
-    DECIDED,
-    DOUBTED,
-    MEASURED,
-    NEITHER,
-    OPEN,
-    OTHERS,
-    PROVISIONAL,
-    RIVALS,
-    UNVOUCHED,
-    WITH_DOUBTED,
-)
+from autoresearch.log.tables.runs import ATTESTED, COUNTED, DOUBTED, KINDS, OTHERS, RIVALS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.log.tables.standings import JudgedRun
 from autoresearch.log.tables.tables import Tables
-from autoresearch.words import REOPENED, UNDECIDED, UPHELD, RunState
+from autoresearch.words import UPHELD, RunState
 
 
 def derive(log: Tables, devices: Sequence[EntryKey], _: float) -> Items:
@@ -113,21 +99,15 @@ def _entries(log: Tables, device: EntryKey) -> Iterator[Entry]:
 
 def _measured(entry: Entry, runs: Sequence[RunFacts], rules: TaskRules) -> Iterator[Entry]:
     """The same by the first run that one attested participant measured, and by the first that two did."""
-    for least, kinds in enumerate(MEASURED, start=1):
+    for least, kinds in enumerate(KINDS, start=1):
         some = [run for run in runs if run.checkers >= least and not run.copied]
         if not some:
             continue
         first = min(some, key=lambda run: (run.time, run.id))
-        kind, ranked = _kind(RunState(first.state), kinds), entry.rank
-        if kind == CONFIRMED:
+        state, ranked = RunState(first.state), entry.rank
+        if least > 1 and state is RunState.CONFIRMED:
             ranked = rules.sign * (entry.mean if first.verified is None else first.verified)
-        yield entry._replace(vouch=kind, n=first.n, time=first.time, first=first.id, rank=ranked)
-
-
-def _kind(state: RunState, kinds: Sequence[int]) -> int:
-    if OPEN in kinds:
-        return OPEN if state in UNDECIDED | REOPENED else DECIDED
-    return {RunState.CONFIRMED: CONFIRMED, RunState.PROVISIONAL: PROVISIONAL}.get(state, NEITHER)
+        yield entry._replace(vouch=kinds[state], n=first.n, time=first.time, first=first.id, rank=ranked)
 
 
 def _counted(run: RunFacts) -> CountedRun:
@@ -145,10 +125,10 @@ def _places(log: Tables, program: Program) -> Iterator[EntryPlace]:
     # Where a device has runs after a fork, that entry has its other runs too.
     with_doubted = [*doubted, *(row for row in counted if row.author not in {doubt.author for doubt in doubted})]
     groups = [(counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)]
-    for kinds in MEASURED:
+    for kinds in KINDS:
         by_hardware = defaultdict[str, list[EntryRow]](list)
         for row in rows:
-            if row.vouch in kinds:
+            if row.vouch in kinds.values():
                 by_hardware[row.hardware].append(row)
         groups += [(same, 0) for same in by_hardware.values()]
     some = [(_oldest(group), what) for group, what in groups if group]

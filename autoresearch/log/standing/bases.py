@@ -24,16 +24,7 @@ from autoresearch.log.rows import Program, ProgramRow
 from autoresearch.log.standing.cache import cached, in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, whose
 from autoresearch.log.standing.verification import judgements
-from autoresearch.log.tables.runs import (
-    ATTESTED,
-    CONFIRMED,
-    COUNTED,
-    MEASURED,
-    OTHERS,
-    PROVISIONAL,
-    UNVOUCHED,
-    WITH_DOUBTED,
-)
+from autoresearch.log.tables.runs import ATTESTED, COUNTED, KINDS, OTHERS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.task.model import possible_value
 from autoresearch.words import MISBEHAVED, SOUND, VERIFIED, RunState
 
@@ -121,7 +112,6 @@ def _order(row: ProgramRow) -> tuple[float, int, bytes]:
 
 # So many programs of each kind are read of those that others measured.
 CHECKED_MOST = 200
-_KINDS = {RunState.CONFIRMED: CONFIRMED, RunState.PROVISIONAL: PROVISIONAL}
 # So many programs are judged to find those that may be built upon.
 JUDGED_ROWS = 300
 # So many of them at once, fewer at first.
@@ -200,12 +190,12 @@ def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
 
 def backed(log: Log, task: bytes, context: TrustContext, state: RunState) -> Iterator[Placed]:
     """The programs of attested participants in a verified state that nobody here hides: confirmed by measured value."""
-    return checked(log, task, context, [_KINDS[state]], visible=True)
+    return checked(log, task, context, [KINDS[1][state]], visible=True)
 
 
 def verified_programs(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
     """The programs that may be in a verified state: enough attested participants measured them."""
-    return checked(log, task, context, MEASURED[context.verifying])
+    return checked(log, task, context, {*KINDS[context.verifying].values()})
 
 
 def checked(
@@ -213,16 +203,13 @@ def checked(
 ) -> Iterator[Placed]:
     """The programs that attested participants measured, as their first measured runs are, the best first.
 
-    ``kinds`` of entries, see ``MEASURED``. Unattested participants take no places, neither with runs nor with
+    ``kinds`` of entries, see ``KINDS``. Unattested participants take no places, neither with runs nor with
     verifications, however many they publish. ``visible``: without what a person here hides.
     """
     rules, hardware = log.tasks.rules(task), board_hardware(log, task) or ""
     rows = log.entries.placed(task, hardware, [1 << kind for kind in kinds], visible=visible)
-    following, size = islice(rows, CHECKED_MOST if context.naming and rules else 0), JUDGED_FIRST
-    while page := list(islice(following, size)):
-        assert rules is not None
-        yield from placed(log, [row._replace(rank=rank(row.mean, row.runs, rules)) for row in page], context)
-        size = JUDGED_PAGE
+    some = islice(rows, CHECKED_MOST if context.naming and rules else 0)
+    return judged_rows(log, (row._replace(rank=rules and rank(row.mean, row.runs, rules)) for row in some), context)
 
 
 def leading(log: Log, task: bytes) -> float | None:

@@ -26,14 +26,15 @@ from autoresearch.log.rows import (
 )
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
-from autoresearch.words import UNDECIDED
+from autoresearch.words import REOPENED, UNDECIDED, RunState
 
 RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
 # Whose word an entry is, see schema.sql.
 OTHERS, ATTESTED, DOUBTED = range(3)
-# What one or more attested participants measured: still open, or decided. And what two or more did.
+# What one or more attested participants measured: still open, or decided. And what two or more did; by its state.
 OPEN, DECIDED, CONFIRMED, PROVISIONAL, NEITHER = range(3, 8)
-MEASURED = (OPEN, DECIDED), (CONFIRMED, PROVISIONAL, NEITHER)
+_BY_TWO = dict.fromkeys(RunState, NEITHER) | {RunState.CONFIRMED: CONFIRMED, RunState.PROVISIONAL: PROVISIONAL}
+KINDS = {state: OPEN if state in UNDECIDED | REOPENED else DECIDED for state in RunState}, _BY_TWO
 # What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has. Of
 # measured runs it is ``1 << vouch``.
 COUNTED, WITH_DOUBTED, UNVOUCHED = 1, 2, 4

@@ -19,7 +19,7 @@ from autoresearch.log.standing.bases import checked, leading, unvouched, vouched
 from autoresearch.log.standing.context import TrustContext, trust_context, whose
 from autoresearch.log.standing.precedence import order_of
 from autoresearch.log.standing.verification import checkers_of, judgement
-from autoresearch.log.tables.runs import CONFIRMED, MEASURED, OPEN, PROVISIONAL
+from autoresearch.log.tables.runs import CONFIRMED, KINDS, OPEN, PROVISIONAL
 from autoresearch.record.record import Record
 from autoresearch.words import REOPENED, UNDECIDED, UPHELD, RunState
 from tests.log.standing.copying import models, pairs_by_rule, pairs_in_rows
@@ -149,10 +149,10 @@ def holds(log: Log, task: bytes) -> None:
     facts = truth.vouched_for()
     others = truth.firsts(lambda run: truth.unattested(run) and run.body.idea not in facts)
     assert list(map(as_row, unvouched(log, task, context))) == others
-    for voters, kinds in enumerate(MEASURED, start=1):
-        rows = truth.measured(voters)
+    for voters, by_state in enumerate(KINDS, start=1):
+        rows, kinds = truth.measured(voters), {*by_state.values()}
         assert sorted(checked_rows(log, task, context, kinds)) == sorted(row for some in rows.values() for row in some)
-        for kind in {OPEN, CONFIRMED, PROVISIONAL} & {*kinds}:
+        for kind in {OPEN, CONFIRMED, PROVISIONAL} & kinds:
             states = UNFINISHED if kind == OPEN else {RunState.CONFIRMED if kind == CONFIRMED else RunState.PROVISIONAL}
             expected = [row for state in states for row in rows[state]]
             assert checked_rows(log, task, context, [kind]) == (sorted(expected) if kind == OPEN else expected)
