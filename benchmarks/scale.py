@@ -22,6 +22,7 @@ import hashlib
 import heapq
 import json
 import math
+import multiprocessing
 import os
 import random
 import resource
@@ -30,6 +31,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import msgspec
@@ -254,37 +257,41 @@ def _digest(definition: dict[str, object]) -> bytes:
     return hashlib.sha256(encode(definition)).digest()
 
 
+def _write(pipe: Connection, size: int, shape: str) -> None:
+    """Send the signed records of a log in batches, each with the time that it ends at; then None."""
+    generator = Generator(size, shape)
+    records = generator.records()
+    while batch := [(record.raw, record.signature) for record in islice(records, BATCH)]:
+        pipe.send((batch, generator.now_ms))
+    pipe.send(None)
+
+
 def _made(folder: Path, size: int, shape: str) -> tuple[Path, dict[str, float]]:
     """The log of a size and shape, made unless it is there; records a second taken in, microseconds to settle a run."""
     place = folder / f"{shape}-{size}"
     said = place / "ingest.json"
     if not said.exists():
         place.mkdir(parents=True, exist_ok=True)
-        spent, count, batch = 0.0, 0, list[Record]()
-        generator = Generator(size, shape)
+        spent, count, end_ms = 0.0, 0, 0
+        batches, sender = multiprocessing.Pipe(duplex=False)
+        # The next batch is signed in another process while this one is taken in.
+        writer = multiprocessing.Process(target=_write, args=(sender, size, shape))
+        writer.start()
+        sender.close()
         with Log.open(place / "log.sqlite", NETWORK, trust=TRUST) as log:
-
-            def take() -> None:
-                nonlocal spent, count
-                pairs = [(record.raw, record.signature) for record in batch]
+            while batch := batches.recv():
+                records, end_ms = batch
                 began = time.process_time()
-                log.writer.ingest(pairs, now_ms=START_MS + 2 * SPAN_MS)
+                log.writer.ingest(records, now_ms=START_MS + 2 * SPAN_MS)
                 spent += time.process_time() - began
-                count += len(batch)
-                batch.clear()
-
-            for record in generator.records():
-                batch.append(record)
-                if len(batch) == BATCH:
-                    take()
-            take()
+                count += len(records)
             kept = log.records.count()
             left, began = log.todo.count(), time.process_time()
             settle(log, seconds=math.inf)
             settled = time.process_time() - began
         assert kept == count, f"{count - kept} of {count} records were not kept"
         rates = {"ingest_per_s": count / spent, "settle_us": 1e6 * settled / max(left, 1)}
-        said.write_text(json.dumps(rates | {"end_ms": generator.now_ms}))
+        said.write_text(json.dumps(rates | {"end_ms": end_ms}))
     told = json.loads(said.read_text())
     return place, {name: float(told[name]) for name in ("ingest_per_s", "settle_us")}
 
@@ -296,7 +303,7 @@ def ask(place: Path, size: int) -> dict[str, float]:
     began = time.process_time()
     with Log.open(place / "log.sqlite", NETWORK, trust=TRUST) as log:
         for row in log.tasks.all():  # a daemon looks at start which runs lead
-            backed(log, row.digest, trust_context(log), RunState.CONFIRMED)
+            next(backed(log, row.digest, trust_context(log), RunState.CONFIRMED), None)
         figures = {"start_s": time.process_time() - began}
         task = find_task(log, shipped_task().name, author=me.public)
         newest = [stored.record.id for stored in log.runs.newest(task.digest, limit=4)]

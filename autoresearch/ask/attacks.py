@@ -45,8 +45,11 @@ def attacks_answer(log: Log, task: FoundTask) -> AttacksAnswer:
 
 def _attacks(log: Log, task: FoundTask) -> AttacksAnswer:
     trust, views = trust_context(log), dict[str, AttackView]()
-    trusted = log.texts.attack_reports(task.digest, limit=_REPORTS_MOST, authors=trusted_authors(trust, None))
-    others = log.texts.attack_reports(task.digest, limit=_STRANGERS_MOST) if trust.naming else []
+    authors = trusted_authors(trust, None)
+    others = log.texts.attack_reports(task.digest, limit=_STRANGERS_MOST)
+    trusted = [note for note in others if authors is None or note.author in authors]
+    if len(others) == _STRANGERS_MOST:
+        trusted = log.texts.attack_reports(task.digest, limit=_REPORTS_MOST, authors=authors)
     for note in dict.fromkeys([*trusted, *others]):
         body, participant = log.records.get(note.id).body_as(Note), participant_of(log, note.author, note.time)
         counts = counts_of(body)

@@ -289,7 +289,7 @@ def write_head(folder: Path, author: bytes, head: Head) -> None:
 
 
 # Raised by 1 whenever a table changes, or what a table of the log means.
-FORMAT = 21
+FORMAT = 22
 
 
 def open_database(

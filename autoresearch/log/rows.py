@@ -79,8 +79,8 @@ class RunFacts(NamedTuple):
     """A run; ``n`` is the number of its record, ``device`` its hardware.
 
     ``valued``: it ended well with a value, and was not withdrawn; of another the value means nothing. ``copied``:
-    another participant published its checkpoint before. ``forked``: after a fork that no merge ended. The last three
-    are of its standing, where a question reads that: ``checkers`` attested participants measured it.
+    another participant published its checkpoint before. ``forked``: after a fork that no merge ended. The last four
+    are of its standing, where a question reads that: ``checkers`` attested participants measured it, as ``verified``.
     """
 
     n: int
@@ -102,6 +102,7 @@ class RunFacts(NamedTuple):
     state: str = ""
     attested: bool = False
     checkers: int = 0
+    verified: float | None = None
 
 
 class HistoryRow(NamedTuple):
@@ -215,7 +216,6 @@ class Entry(NamedTuple):
     mean: float
     rank: float | None
     copy: bool
-    measured: int
     place: int
 
 

@@ -295,25 +295,23 @@ CREATE TABLE entry(
     budget REAL NOT NULL,
     author BLOB NOT NULL,
     vouch INTEGER NOT NULL,    -- 1: by runs that it signed while it was attested, 0: by others, 2: by the former and those
-                               -- after a fork that nobody verified, where there are any
+                               -- after a fork that nobody verified, where there are any. Of the former those that others
+                               -- measured, by the state of the first: of one verifier or more 3 and 4, of two 5, 6 and 7
     hardware TEXT NOT NULL,
     n INTEGER NOT NULL,        -- of the first of these runs
     time INTEGER NOT NULL,
     first BLOB NOT NULL,
     runs INTEGER NOT NULL,
     mean REAL NOT NULL,
-    rank REAL,
+    rank REAL,                 -- of a confirmed run (5) the value that others measured; smaller is better
     copy INTEGER NOT NULL,     -- another participant published the model of the first before
-    measured INTEGER NOT NULL, -- how many attested participants measured one of its runs
     place INTEGER NOT NULL,    -- a sum. 1: it published the program first, by what counts, 2: with unverified runs after a
-                               -- fork, 4: it did, and no attested participant did
+                               -- fork, 4: it did, and no attested participant did; 2^vouch: its measured run was first
     PRIMARY KEY(task, seedless, budget, author, vouch, hardware)
 ) WITHOUT ROWID;
 CREATE INDEX entry_place ON entry(task, hardware, place, rank, time, first)
     WHERE place > 0 AND rank IS NOT NULL AND copy = 0;
 CREATE INDEX entry_author ON entry(task, author, rank, time, first) WHERE rank IS NOT NULL AND copy = 0;
-CREATE INDEX entry_measured ON entry(task, hardware, rank, time, first)
-    WHERE measured > 0 AND rank IS NOT NULL AND copy = 0;
 
 -- Runs whose program or checkpoint another participant published before, by the trust list of the standings.
 CREATE TABLE copy(

@@ -85,8 +85,8 @@ def _look(log: Log, *, me: bytes, before: _Seen | None, again: bool) -> tuple[_S
 def _confirmed(log: Log) -> dict[bytes, bytes]:
     context, best = trust_context(log), {}
     for task in {row.digest for row in log.tasks.all()}:
-        if confirmed := backed(log, task, context, RunState.CONFIRMED):
-            best[task] = confirmed[0].row.first
+        if confirmed := next(backed(log, task, context, RunState.CONFIRMED), None):
+            best[task] = confirmed.row.first
     return best
 
 

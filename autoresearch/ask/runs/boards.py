@@ -25,13 +25,14 @@ from autoresearch.judging.statistics import RANDOM, RANDOM_ERROR, SOLVED, mean, 
 from autoresearch.log.log import Log
 from autoresearch.log.standing import bases
 from autoresearch.log.standing.answers import ProgramView, RunView, leading
-from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.cache import cached, in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
 from autoresearch.log.standing.verdicts import verdict
 from autoresearch.log.standing.verification import first_words
 from autoresearch.log.tables.filters import Filter
+from autoresearch.log.tables.runs import NEITHER
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.record.kinds import Verification
 from autoresearch.task.folder_state import BASELINE
@@ -47,9 +48,12 @@ _LINES = {"random": (RANDOM, RANDOM_ERROR), "solved": (SOLVED, "")}
 NO_LINES = "What random actions earn here is not known: no verifier, and no run of this node, has measured it."
 
 
-@in_snapshot
 def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> TaskStatus:
     """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
+    return cached(log, ("status", task, author), lambda: _task_status(log, task, author))
+
+
+def _task_status(log: Log, task: FoundTask, author: bytes | None) -> TaskStatus:
     statuses = log.runs.endings(task.digest)
     best = best_program(log, task, author=author)
     if best and not best.verdict and log.trust.names_anybody:  # nobody measured it yet: then what that takes
@@ -183,7 +187,7 @@ def _lines(log: Log, task: FoundTask, trust: TrustContext, author: bytes | None)
     if log.tasks.stated(task.digest, "budget", "unit") != "episodes":
         return None
     measured: defaultdict[bytes, list[Mapping[str, float]]] = defaultdict(list)
-    verified = bases.verified_programs(log, task.digest, trust)[:_LINE_PROGRAMS]
+    verified = islice(bases.verified_programs(log, task.digest, trust), _LINE_PROGRAMS)
     for record in log.records.several([program.row.first for program in verified]):
         for verification, report in first_words(log, record):
             measured[report.voter].append(verification.body_as(Verification).metrics)
@@ -224,7 +228,7 @@ def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> P
 
 
 def _best_backed(log: Log, task: FoundTask, trust: TrustContext, state: RunState) -> ProgramView | None:
-    placed = next(iter(bases.visible_programs(log, bases.backed(log, task.digest, trust, state))), None)
+    placed = next(bases.backed(log, task.digest, trust, state), None)
     return program_view(log, placed.row, placed.judgement) if placed else None
 
 
@@ -245,10 +249,10 @@ def _with_marks(log: Log, programs: Sequence[ProgramView | None]) -> list[Progra
 def _demoted(log: Log, task: FoundTask, trust: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
     sign = sign_of(task.direction)
-    for placed in bases.visible_programs(log, bases.checked(log, task.digest, trust, voters=bases.CHECKING_AUTHORS)):
+    for placed in bases.checked(log, task.digest, trust, [NEITHER], visible=True):
         if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
-        end = None if placed.judgement.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
+        end = None if placed.judgement.state in SOUND else confirmed_until(log, placed.row.first)
         if end is not None:
             view = program_view(log, placed.row, placed.judgement)
             return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)

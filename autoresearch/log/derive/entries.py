@@ -7,14 +7,14 @@ fork of a device's log its runs count once others verified them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 
 from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
 from autoresearch.log.derive.step import Items, Step, done
 from autoresearch.log.rows import Entry, EntryKey, EntryPlace, EntryRow, Program, RunFacts
-from autoresearch.log.standing.precedence import first_of
-from autoresearch.log.tables.runs import ATTESTED, COUNTED, DOUBTED, OTHERS, RIVALS, UNVOUCHED, WITH_DOUBTED
+from autoresearch.log.standing.precedence import order_of
+from autoresearch.log.tables.runs import ATTESTED, COUNTED, DOUBTED, KINDS, OTHERS, RIVALS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.log.tables.standings import JudgedRun
 from autoresearch.log.tables.tables import Tables
 from autoresearch.words import UPHELD, RunState
@@ -56,7 +56,6 @@ def add_new(log: Tables, runs: Iterable[RunFacts], judged: Iterable[JudgedRun]) 
             run.value,
             _rank(run.value, 1, ruling, run.budget),
             copy=False,
-            measured=0,
             place=COUNTED + WITH_DOUBTED if row.attested else UNVOUCHED,
         )
     log.entries.add(entries.values())
@@ -80,7 +79,7 @@ def _entries(log: Tables, device: EntryKey) -> Iterator[Entry]:
             pooled = pool(map(_counted, same), clocked=False)
             assert pooled is not None, "at least one run"
             first = min(same, key=lambda run: (run.time, run.id))
-            yield Entry(
+            entry = Entry(
                 *device,
                 vouch,
                 hardware,
@@ -91,9 +90,24 @@ def _entries(log: Tables, device: EntryKey) -> Iterator[Entry]:
                 pooled.mean,
                 _rank(pooled.mean, pooled.runs, rules, device.budget),
                 copy=first.copied,
-                measured=0 if vouch == DOUBTED else max(run.checkers for run in same),
                 place=0,
             )
+            yield entry
+            if vouch == ATTESTED and rules and entry.rank is not None and not entry.copy:
+                yield from _measured(entry, same, rules)
+
+
+def _measured(entry: Entry, runs: Sequence[RunFacts], rules: TaskRules) -> Iterator[Entry]:
+    """The same by the first run that one attested participant measured, and by the first that two did."""
+    for least, kinds in enumerate(KINDS, start=1):
+        some = [run for run in runs if run.checkers >= least and not run.copied]
+        if not some:
+            continue
+        first = min(some, key=lambda run: (run.time, run.id))
+        state, ranked = RunState(first.state), entry.rank
+        if least > 1 and state is RunState.CONFIRMED:
+            ranked = rules.sign * (entry.mean if first.verified is None else first.verified)
+        yield entry._replace(vouch=kinds[state], n=first.n, time=first.time, first=first.id, rank=ranked)
 
 
 def _counted(run: RunFacts) -> CountedRun:
@@ -110,18 +124,27 @@ def _places(log: Tables, program: Program) -> Iterator[EntryPlace]:
     counted, doubted, others = ([row for row in rows if row.vouch == vouch] for vouch in (ATTESTED, DOUBTED, OTHERS))
     # Where a device has runs after a fork, that entry has its other runs too.
     with_doubted = [*doubted, *(row for row in counted if row.author not in {doubt.author for doubt in doubted})]
-    for some, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)):
-        if some:
-            places[_first(log, some)] += what
+    groups = [(counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)]
+    for kinds in KINDS:
+        by_hardware = defaultdict[str, list[EntryRow]](list)
+        for row in rows:
+            if row.vouch in kinds.values():
+                by_hardware[row.hardware].append(row)
+        groups += [(same, 0) for same in by_hardware.values()]
+    some = [(_oldest(group), what) for group, what in groups if group]
+    order = order_of(log, (row for rivals, _ in some if len(rivals) > 1 for row in rivals))
+    for rivals, what in some:
+        first = order.first(rivals)
+        places[first] += what or 1 << first.vouch
     return (EntryPlace(*row[:3], places[row]) for row in rows if places[row] != row.place)
 
 
-def _first(log: Tables, rows: Sequence[EntryRow]) -> EntryRow:
-    """The entry of the device that published a program first, of those with the earliest runs."""
+def _oldest(rows: Sequence[EntryRow]) -> Collection[EntryRow]:
+    """The entries with the earliest runs, of each device one."""
     by_device: dict[bytes, EntryRow] = {}
     for row in sorted(rows, key=lambda row: (row.time, row.id))[:RIVALS]:
         by_device.setdefault(row.author, row)
-    return first_of(log, by_device.values())
+    return by_device.values()
 
 
 ENTRIES = Step(

@@ -14,18 +14,17 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import reduce
 from itertools import islice, takewhile
 from typing import NamedTuple
 
 from autoresearch.judging.states import Judgement
+from autoresearch.judging.statistics import rank
 from autoresearch.log.log import Log
 from autoresearch.log.rows import Program, ProgramRow
 from autoresearch.log.standing.cache import cached, in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, whose
-from autoresearch.log.standing.precedence import order_of
 from autoresearch.log.standing.verification import judgements
-from autoresearch.log.tables.runs import ATTESTED, COUNTED, OTHERS, UNVOUCHED, WITH_DOUBTED
+from autoresearch.log.tables.runs import ATTESTED, COUNTED, KINDS, OTHERS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.task.model import possible_value
 from autoresearch.words import MISBEHAVED, SOUND, VERIFIED, RunState
 
@@ -106,29 +105,13 @@ def best_of(log: Log, task: bytes, device: bytes, context: TrustContext) -> Prog
     return next(believed, None)
 
 
-def measured(
-    log: Log, task: bytes, context: TrustContext, *, voters: int, states: Collection[RunState] = ()
-) -> list[ProgramRow]:
-    """The runs of attested participants, and of this one, that ``voters`` attested ones measured, each as a program.
-
-    A measured run need not be the first of its program: a run under an earlier time takes nothing away from it. A
-    program that was measured in several runs appears once for each. With ``states`` only programs of which such a run
-    is in one of them.
-    """
-    own = sorted(context.mine)
-    rows = log.entries.measured(task, board_hardware(log, task) or "", voters=voters, own=own, states=states)
-    return [row for row in rows if any(whose(row.author, row.first_time, context))]
-
-
 def _order(row: ProgramRow) -> tuple[float, int, bytes]:
     assert row.rank is not None
     return row.rank, row.first_time, row.first
 
 
-# So many verified programs are judged to find the confirmed and provisional ones.
+# So many programs of each kind are read of those that others measured.
 CHECKED_MOST = 200
-# A run needs at least two verifiers to be more than reported.
-CHECKING_AUTHORS = 2
 # So many programs are judged to find those that may be built upon.
 JUDGED_ROWS = 300
 # So many of them at once, fewer at first.
@@ -150,15 +133,6 @@ class Placed(NamedTuple):
     def value(self) -> float:
         """The value that others measured, else the reported mean."""
         return self.row.mean if self.judgement.value is None else self.judgement.value
-
-
-class _Measured(NamedTuple):
-    """A measured run, as its program."""
-
-    time: int
-    id: bytes
-    author: bytes
-    row: ProgramRow
 
 
 def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int | None:
@@ -214,47 +188,28 @@ def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
     return lambda value: possible_value(value, sign=sign, floor=floor) is not None
 
 
-def backed(log: Log, task: bytes, context: TrustContext, state: RunState) -> list[Placed]:
-    """The programs of attested participants in a verified state. The confirmed are sorted by the measured value."""
-    return in_state(log, task, verified_programs(log, task, context), state)
+def backed(log: Log, task: bytes, context: TrustContext, state: RunState) -> Iterator[Placed]:
+    """The programs of attested participants in a verified state that nobody here hides: confirmed by measured value."""
+    return checked(log, task, context, [KINDS[1][state]], visible=True)
 
 
-def verified_programs(log: Log, task: bytes, context: TrustContext) -> list[Placed]:
+def verified_programs(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
     """The programs that may be in a verified state: enough attested participants measured them."""
-    return checked(log, task, context, voters=CHECKING_AUTHORS if context.verifying else 1)
-
-
-def in_state(log: Log, task: bytes, candidates: Iterable[Placed], state: RunState) -> list[Placed]:
-    """Those of attested participants in a state. The confirmed are sorted by the measured value."""
-    matching = [placed for placed in candidates if placed.judgement.state is state and placed.attested]
-    if state is not RunState.CONFIRMED:
-        return matching
-    sign = log.tasks.sign(task)
-    return sorted(matching, key=lambda placed: sign * placed.value)
+    return checked(log, task, context, {*KINDS[context.verifying].values()})
 
 
 def checked(
-    log: Log, task: bytes, context: TrustContext, *, voters: int, states: Collection[RunState] = ()
-) -> list[Placed]:
-    """The programs that at least ``voters`` attested participants measured, by reported value, the best first.
+    log: Log, task: bytes, context: TrustContext, kinds: Collection[int], *, visible: bool = False
+) -> Iterator[Placed]:
+    """The programs that attested participants measured, as their first measured runs are, the best first.
 
-    Unattested participants take no places, neither with runs nor with verifications, however many they publish. With
-    ``states`` only programs that are in one of them.
+    ``kinds`` of entries, see ``KINDS``. Unattested participants take no places, neither with runs nor with
+    verifications, however many they publish. ``visible``: without what a person here hides.
     """
-    programs: dict[tuple[bytes, float, bool], list[_Measured]] = {}
-    for row in measured(log, task, context, voters=voters, states=states) if context.naming else ():
-        program = (row.seedless, row.budget, whose(row.author, row.first_time, context).attested)
-        programs[program] = [*programs.pop(program, ()), _Measured(row.first_time, row.first, row.author, row)]
-        if len(programs) >= CHECKED_MOST:
-            break
-    order = order_of(log, (run for runs in programs.values() if len(runs) > 1 for run in runs))
-    # The program is judged by its first run.
-    firsts = [
-        reduce(lambda first, other: other if order.precedes(other, first) else first, runs)
-        for runs in programs.values()
-    ]
-    judged = placed(log, [first.row for first in firsts], context)
-    return [program for program in judged if not states or program.judgement.state in states]
+    rules, hardware = log.tasks.rules(task), board_hardware(log, task) or ""
+    rows = log.entries.placed(task, hardware, [1 << kind for kind in kinds], visible=visible)
+    some = islice(rows, CHECKED_MOST if context.naming and rules else 0)
+    return judged_rows(log, (row._replace(rank=rules and rank(row.mean, row.runs, rules)) for row in some), context)
 
 
 def leading(log: Log, task: bytes) -> float | None:
@@ -280,12 +235,6 @@ def next_base(log: Log, task: bytes, context: TrustContext) -> Placed | None:
     return first
 
 
-def visible_programs(log: Log, programs: Collection[Placed]) -> list[Placed]:
-    """Those programs whose runs a person here does not hide."""
-    hidden = log.hidden.of([program.row.first for program in programs])
-    return [program for program in programs if program.row.first not in hidden]
-
-
 def buildable(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
     """The programs that the next change may build on, by tier, the best of each first. The only such selector.
 
@@ -300,9 +249,8 @@ def buildable(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
                 yield at, placed
 
     seen: set[bytes] = set()
-    verified = verified_programs(log, task, context) if context.verifying else []
-    for state in VERIFIED:
-        for _, placed in placed_in(visible_programs(log, in_state(log, task, verified, state))):
+    for state in VERIFIED if context.verifying else ():
+        for _, placed in placed_in(backed(log, task, context, state)):
             seen.add(placed.row.first)
             yield placed
     # No later row can be in a better tier than one's own runs, or than any run where nothing can be confirmed.

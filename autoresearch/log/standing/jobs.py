@@ -37,6 +37,7 @@ from autoresearch.log.standing.verification import (
     pending,
     voters_at,
 )
+from autoresearch.log.tables.runs import OPEN
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.words import REOPENED, UNDECIDED, UNMEASURED, VERIFIED, RunState, VerifierPart
@@ -166,14 +167,13 @@ def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
 def _by_urgency(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
     context = trust_context(log)
     leader, is_confirmable = leading(log, task), _is_confirmable(log, task, context)
-    measured = checked(log, task, context, voters=1, states=UNDECIDED | REOPENED)
 
     def best(rows: Iterable[ProgramRow] | None = None) -> Iterator[Placed]:
         yield from contenders(log, task, context, limit=CHECKED_ROWS, each=RUNS_EACH, rows=rows)
 
     sign, rows = log.tasks.sign(task), vouched(log, task, context, forked=True)
     ahead = islice(takewhile(lambda row: leader is None or sign * row.mean < leader, rows), JUDGED_ROWS)
-    begun = _begun(log, task, measured, context, leader, is_confirmable)
+    begun = _begun(log, task, context, leader, is_confirmable)
     for program in chain(
         (program for program in begun if is_confirmable(program.row)),
         best(row for row in ahead if is_confirmable(row)),
@@ -183,6 +183,7 @@ def _by_urgency(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
         # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
         is_new = program.judgement.state is RunState.REPORTED
         yield heard_first(log, program.row.first) if is_new else program.row.first
+    measured = checked(log, task, context, [OPEN])
     yield from (program.row.first for program in measured if program.judgement.state in REOPENED)
     if seed is None:
         return
@@ -216,7 +217,6 @@ def _is_confirmable(log: Log, task: bytes, context: TrustContext) -> Callable[[P
 def _begun(
     log: Log,
     task: bytes,
-    measured: Iterable[Placed],
     context: TrustContext,
     leader: float | None,
     is_confirmable: Callable[[ProgramRow], bool],
@@ -226,9 +226,7 @@ def _begun(
     A commitment begins it. The run that most verifiers have come to goes first, so that they come to the same one.
     """
     commitments, sign = _newest_commitments(log, context), log.tasks.sign(task)
-    firsts = placed(log, log.entries.by_first(task, board_hardware(log, task) or "", commitments), context)
-    candidates = {run.row.first: run for run in (*measured, *firsts)}.values()
-    would_lead = [run for run in candidates if leader is None or sign * run.value < leader]
+    rows = log.entries.leading(task, board_hardware(log, task) or "", commitments, sign, leader)
 
     def order(run: Placed) -> tuple[bool, int, float]:
         counts = run.judgement.evidence
@@ -236,7 +234,7 @@ def _begun(
         return not is_confirmable(run.row), -steps, sign * run.value
 
     begun, runs = [], Counter[bytes]()
-    for run in sorted((run for run in would_lead if run.judgement.state in UNDECIDED), key=order):
+    for run in sorted(placed(log, rows, context), key=order):
         author = context.roster.voter(run.row.author, run.row.first_time).voter
         if runs[author] < RUNS_EACH:
             runs[author] += 1
@@ -247,11 +245,12 @@ def _begun(
 def _newest_commitments(log: Log, context: TrustContext) -> dict[bytes, set[tuple[bytes, str, int]]]:
     """By run, which voters committed to which stage and round of it, by the newest commitments of each voter."""
     runs, numbers = defaultdict[bytes, set[tuple[bytes, str, int]]](set), Counter[bytes]()
-    for row in log.verifications.newest_commitments(COMMITMENTS_MOST) if context.naming else ():
-        who = context.roster.voter(row.author, row.time)
+    newest = log.verifications.newest_commitments(COMMITMENTS_MOST) if context.naming else []
+    for device, time_ms, run, stage, number in newest:
+        who = context.roster.voter(device, time_ms)
         numbers[who.voter] += 1
         if who.attested and numbers[who.voter] <= COMMITMENTS_EACH:
-            runs[row.run].add((who.voter, row.stage, row.round))
+            runs[run].add((who.voter, stage, number))
     return dict(runs)
 
 

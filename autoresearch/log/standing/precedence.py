@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import zip_longest
 from typing import NamedTuple, Protocol, TypeVar
@@ -172,11 +172,6 @@ def order_of(log: Tables, runs: Iterable[Published]) -> PublicationOrder:
             first, when = seen[mention.run], (mention.signed_ms, mention.built)
             first[who.voter] = min(when, first.get(who.voter, when))
     return PublicationOrder(roster.voter, seen)
-
-
-def first_of(log: Tables, runs: Collection[PublishedT]) -> PublishedT:
-    """The run that was published first, of at least one."""
-    return order_of(log, runs if len(runs) > 1 else ()).first(runs)
 
 
 @in_snapshot

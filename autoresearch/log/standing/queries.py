@@ -316,9 +316,9 @@ def board(
 
 
 def _sections(log: Log, task: bytes, context: TrustContext, limit: int) -> dict[BoardSection, Sequence[bases.Placed]]:
-    verified = bases.visible_programs(log, bases.verified_programs(log, task, context))
-    confirmed = bases.in_state(log, task, verified, RunState.CONFIRMED)  # all: the places of few follow from them
-    waiting = bases.in_state(log, task, verified, RunState.PROVISIONAL)[:limit] if context.verifying else []
+    confirmed = list(bases.backed(log, task, context, RunState.CONFIRMED))  # all: the places of few follow from them
+    provisional = bases.backed(log, task, context, RunState.PROVISIONAL)
+    waiting = list(islice(provisional, limit if context.verifying else 0))
     failed: list[bases.Placed] = []
     seen = {(program.row.seedless, program.row.budget) for program in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more

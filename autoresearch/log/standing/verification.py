@@ -264,12 +264,13 @@ def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator
     author, awaited = roster.voter(run.author, run.time).voter, needed(log, run, stage)
     lacking: defaultdict[int, set[bytes]] = defaultdict(set)  # by round, the voters that could not get the files
     stalled_ms: dict[int, int] = {}
-    for row in log.verifications.of(run.id):
-        output = row.output
-        if output is None or row.stage != stage or row.round >= states.ROUNDS[stage]:
-            continue  # no such round is asked for
-        record = log.records.get(row.id)
-        check = record.body_as(Verification)
+    outputs = {  # of the rounds that are asked for
+        row.id: row.output
+        for row in log.verifications.of(run.id)
+        if row.output is not None and row.stage == stage and row.round < states.ROUNDS[stage]
+    }
+    for record in sorted(log.records.several(outputs), key=lambda record: (record.time, record.id)):
+        check, output = record.body_as(Verification), outputs[record.id]
         committee = _Committee(check.round, asked_ms, stalled_ms.get(check.round))
         if not _is_drawn(log, run, record.author, record.time, output, committee):
             continue

@@ -183,7 +183,7 @@ class Records:
 
     def newest_ms(self) -> int:
         """The time of the newest record, Unix milliseconds; 0 without one."""
-        return int(self._reader.rows("SELECT coalesce(max(time), 0) FROM record")[0][0])
+        return int(self._reader.once("SELECT coalesce(max(time), 0) FROM record")[0][0])
 
     def raw(self, ids: Collection[bytes]) -> list[tuple[bytes, bytes]]:
         """The bytes and signatures of those of ``ids`` that are here, in the order asked for."""

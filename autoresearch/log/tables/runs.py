@@ -26,12 +26,17 @@ from autoresearch.log.rows import (
 )
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
-from autoresearch.words import RunState
+from autoresearch.words import REOPENED, UNDECIDED, RunState
 
 RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
 # Whose word an entry is, see schema.sql.
-OTHERS, ATTESTED, DOUBTED = 0, 1, 2
-# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has.
+OTHERS, ATTESTED, DOUBTED = range(3)
+# What one or more attested participants measured: still open, or decided. And what two or more did; by its state.
+OPEN, DECIDED, CONFIRMED, PROVISIONAL, NEITHER = range(3, 8)
+_BY_TWO = dict.fromkeys(RunState, NEITHER) | {RunState.CONFIRMED: CONFIRMED, RunState.PROVISIONAL: PROVISIONAL}
+KINDS = {state: OPEN if state in UNDECIDED | REOPENED else DECIDED for state in RunState}, _BY_TWO
+# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has. Of
+# measured runs it is ``1 << vouch``.
 COUNTED, WITH_DOUBTED, UNVOUCHED = 1, 2, 4
 # So many records are looked through for a sample of runs.
 _SAMPLED_MOST = 5_000
@@ -287,7 +292,7 @@ class Tasks:
         SELECT record.raw, record.signature FROM task JOIN record ON record.n = task.n WHERE task.digest = ?
         ORDER BY task.time, task.id LIMIT 1
         """
-        rows = self._reader.rows(query, task)
+        rows = self._reader.once(query, task)
         body = parse_stored(*rows[0]).body if rows else None
         return body.definition if isinstance(body, Task) else None
 
@@ -324,8 +329,6 @@ class Tasks:
 
 # Most who ask want the first few.
 _FIRST_PAGE, _GROWTH, _PAGE = 50, 4, 500
-# So many entries with measured runs are read: more than anybody asks for, and not all that there may be.
-_MEASURED_MOST = 500
 # Which of several devices published a program first is found among so many of its oldest entries.
 RIVALS = 50
 
@@ -344,36 +347,32 @@ _BY_DEVICE = f"""
 SELECT * FROM entry WHERE task = ? AND author = ? AND hardware = ? AND vouch IN ({{}}) AND {_AFTER}
 """  # noqa: S608
 _IN_ORDER = "ORDER BY entry.rank, entry.time, entry.first"
-# From the measured entries of a task to their measured runs, few among all that is ranked.
-_MEASURED = f"""
-WITH measured AS MATERIALIZED (
-    SELECT entry.task, run.source_digest, entry.budget, entry.runs, entry.mean, run.id, run.time, entry.rank,
-        entry.author, run.title, run.parent, run.device, entry.seedless, standing.state
-    FROM (
-        SELECT * FROM entry
-        WHERE task = ? AND hardware = ? AND measured > 0 AND measured >= ? AND rank IS NOT NULL AND copy = 0
-        AND (vouch = 1 OR vouch = 0 AND author IN ({{}})) ORDER BY rank, time, first LIMIT {_MEASURED_MOST}
-    ) AS entry
-    CROSS JOIN run ON run.task = entry.task AND run.seedless = entry.seedless AND run.budget = entry.budget
-        AND run.author = entry.author AND entry.hardware IN ('', run.device)
-    CROSS JOIN standing ON standing.n = run.n AND standing.attested = entry.vouch
-        AND standing.checkers >= ? AND standing.compared = 1)
-SELECT * FROM measured {{}} ORDER BY rank, time, id
-"""  # noqa: S608
-# Those programs of which a run is in one of some states.
-_IN_STATES = "WHERE (seedless, budget) IN (SELECT seedless, budget FROM measured WHERE state IN ({}))"
 _BY_FIRST = """
 (SELECT entry.* FROM record CROSS JOIN run ON run.n = record.n CROSS JOIN entry ON entry.task = run.task
     AND entry.seedless = run.seedless AND entry.budget = run.budget AND entry.author = run.author AND entry.n = run.n
-    WHERE record.id IN ({}))
+    WHERE record.id IN ({}) AND entry.task = ? AND entry.hardware = ? AND entry.place & ?)
 """
+_IN_PLACE = """
+(SELECT * FROM entry WHERE task = ? AND hardware = ? AND place > 0 AND place = ? AND rank >= -9e999 AND rank IS NOT NULL
+    AND copy = 0 ORDER BY rank, time, first LIMIT 200)
+"""
+_WOULD_LEAD = f"""
+CROSS JOIN standing ON standing.n = entry.n AND standing.state IN ({", ".join(map(repr, map(str, sorted(UNDECIDED))))})
+WHERE entry.rank IS NOT NULL AND NOT entry.copy AND ? * coalesce(standing.value, entry.mean) < coalesce(?, 9e999)
+"""
+_BEGUN, _OPEN = (_ROW.format("entry", entries) + _WOULD_LEAD for entries in (_BY_FIRST, _IN_PLACE))
 _RUNS = f"""
-SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers
+SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers, standing.value
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
 WHERE run.task = ? AND run.seedless = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
 """  # noqa: S608
 _OF = "task = ? AND seedless = ? AND budget = ?"
-_RIVAL = f"SELECT author, vouch, hardware, time, first, place FROM entry WHERE {_OF}"  # noqa: S608
+# Of many entries the oldest of each kind, and those that have a place.
+_RIVALS = f"""
+SELECT author, vouch, hardware, time, first, place FROM (
+    SELECT *, row_number() OVER (PARTITION BY vouch, hardware ORDER BY time, first) AS number FROM entry WHERE {_OF})
+WHERE number <= {RIVALS} OR place > 0
+"""  # noqa: S608
 
 
 class Entries:
@@ -402,26 +401,13 @@ class Entries:
             key=lambda row: (row.rank, row.first_time, row.first),
         )
 
-    def by_first(self, task: bytes, hardware: str, runs: Collection[bytes]) -> list[ProgramRow]:
-        """The programs of a task that are ranked by one of these runs, after a fork too."""
-        where = (
-            "entry.task = ? AND entry.hardware = ? AND entry.place & ? AND entry.rank IS NOT NULL AND NOT entry.copy"
-        )
-        query = f"{_ROW.format('entry', _BY_FIRST)} WHERE {where}"
-        return [ProgramRow(*row) for row in self._reader.among(query, runs, task, hardware, COUNTED | WITH_DOUBTED)]
-
-    def measured(
-        self, task: bytes, hardware: str, *, voters: int, own: Collection[bytes], states: Collection[RunState] = ()
+    def leading(
+        self, task: bytes, hardware: str, runs: Collection[bytes], sign: float, leader: float | None
     ) -> list[ProgramRow]:
-        """The runs that so many attested participants measured, of attested participants and of these devices.
-
-        Each as its program, by its device, the best of these first. With ``states`` only programs of which such a run
-        is in one of them.
-        """
-        where = _IN_STATES.format(", ".join("?" * len(states))) if states else ""
-        query = _MEASURED.format(", ".join("?" * len(own)), where)
-        rows = self._reader.rows(query, task, hardware, voters, *own, voters, *(state.value for state in states))
-        return [ProgramRow(*row[:-1]) for row in rows]
+        """The undecided programs of a task that would lead: measured ones, and those that one of these runs ranks."""
+        begun = self._reader.among(_BEGUN, runs, task, hardware, COUNTED | WITH_DOUBTED, sign, leader)
+        rows = [*begun, *self._reader.rows(_OPEN, task, hardware, 1 << OPEN, sign, leader)]
+        return [ProgramRow(*row) for row in dict.fromkeys(rows)]
 
     def first(self, program: Program) -> ProgramRow | None:
         """A program, by its source too, by the runs of the attested participant that published it first, or None."""
@@ -445,7 +431,7 @@ class Entries:
         query = f"{_ROW.format('entry', f'({query})')} {_IN_ORDER} LIMIT ?"
         while True:
             values = [value for place in places for value in (*place, *after, size)]
-            page = [ProgramRow(*row) for row in self._reader.rows(query, *values, size)]
+            page = [ProgramRow(*row) for row in self._reader.once(query, *values, size)]
             yield from page
             if len(page) < size:
                 return
@@ -458,13 +444,8 @@ class Entries:
         return [RunFacts(*row) for row in self._reader.read(_RUNS, device)]
 
     def rivals(self, program: Program) -> list[EntryRow]:
-        """The entries of a program; of many the oldest of each kind of runs, and those that have a place."""
-        rows = self._reader.read(f"{_RIVAL} LIMIT {RIVALS + 1}", program)
-        if len(rows) > RIVALS:
-            rows = self._reader.read(f"{_RIVAL} AND place > 0", program)
-            for vouch in (0, 1, 2):
-                rows += self._reader.read(f"{_RIVAL} AND vouch = {vouch} ORDER BY time, first LIMIT {RIVALS}", program)
-        return [EntryRow(*row) for row in dict.fromkeys(rows)]
+        """The entries of a program; of many the oldest by kind and hardware, and those that have a place."""
+        return [EntryRow(*row) for row in self._reader.read(_RIVALS, program)]
 
     def is_new(self, program: Program) -> bool:
         """Whether nothing but one run is known of a program, and no entry yet."""

@@ -22,7 +22,9 @@ from autoresearch.log.rows import (
 _VERIFICATIONS = """
 SELECT id, run, stage, verdict, value, author, time, round, output, n FROM verification WHERE run = ? ORDER BY time, id
 """
-_COMMITMENTS = "SELECT n, id, run, stage, round, digest, author, seq, time, output FROM commitment"
+_COMMITMENTS = """
+SELECT n, id, run, stage, round, digest, author, seq, time, output FROM commitment WHERE run = ? ORDER BY time, id
+"""
 _PAIRED = """
 SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?
 AND EXISTS(SELECT 1 FROM verification WHERE run = record.id AND stage = 'replicate') ORDER BY lineage.n
@@ -37,22 +39,21 @@ class Verifications:
 
     def of(self, run: bytes) -> list[VerificationRow]:
         """The measurements of a run by others, the oldest first."""
-        return [VerificationRow(*row) for row in self._reader.rows(_VERIFICATIONS, run)]
+        return [VerificationRow(*row) for row in self._reader.once(_VERIFICATIONS, run)]
 
     def commitments(self, run: bytes) -> list[CommitmentRow]:
         """What verifiers of a run committed themselves to, the oldest first; nobody can take it back."""
-        return [
-            CommitmentRow(*row) for row in self._reader.rows(f"{_COMMITMENTS} WHERE run = ? ORDER BY time, id", run)
-        ]
+        return [CommitmentRow(*row) for row in self._reader.once(_COMMITMENTS, run)]
 
-    def newest_commitments(self, limit: int) -> list[CommitmentRow]:
-        """The commitments that came last, on all runs, the last first."""
-        query = f"{_COMMITMENTS} WHERE output IS NOT NULL ORDER BY n DESC LIMIT ?"
-        return [CommitmentRow(*row) for row in self._reader.rows(query, limit)]
+    def newest_commitments(self, limit: int) -> list[tuple[bytes, int, bytes, str, int]]:
+        """Device, time, run, stage and round of the commitments that came last, on all runs, the last first."""
+        columns = "author, time, run, stage, round"
+        query = f"SELECT {columns} FROM commitment WHERE output IS NOT NULL ORDER BY n DESC LIMIT ?"  # noqa: S608
+        return self._reader.rows(query, limit)
 
     def paired_children(self, run: bytes) -> list[bytes]:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
-        return [child for (child,) in self._reader.rows(_PAIRED, run)]
+        return [child for (child,) in self._reader.once(_PAIRED, run)]
 
 
 _FRAUDS = """

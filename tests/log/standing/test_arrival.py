@@ -16,6 +16,7 @@ from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.queries import board, statistics
 from autoresearch.log.standing.trials import Extent, trials
 from autoresearch.log.standing.verification import judgement
+from autoresearch.log.tables.runs import KINDS
 from autoresearch.record.kinds import Run
 from autoresearch.trust.keys import KeyPair
 from tests.log.standing.copying import copies, models
@@ -39,8 +40,7 @@ def seen(log: Log, task: bytes):
         trials(log, task, context, device=ANN.public, extent=Extent(best=2, newest=1)),
     )
     ranked += (
-        checked(log, task, context, voters=1),
-        checked(log, task, context, voters=2),
+        *(list(checked(log, task, context, {*kinds.values()})) for kinds in KINDS),
         contenders(log, task, context, limit=9),
     )
     return words, ranked, people, statistics(log, task), models(log), copies(log)

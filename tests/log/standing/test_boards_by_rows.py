@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 import pytest
@@ -15,10 +15,11 @@ from autoresearch.judging.statistics import CountedRun, pool, rank
 from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
-from autoresearch.log.standing.bases import checked, leading, measured, unvouched, vouched
-from autoresearch.log.standing.context import trust_context, whose
-from autoresearch.log.standing.precedence import first_of
+from autoresearch.log.standing.bases import checked, leading, unvouched, vouched
+from autoresearch.log.standing.context import TrustContext, trust_context, whose
+from autoresearch.log.standing.precedence import order_of
 from autoresearch.log.standing.verification import checkers_of, judgement
+from autoresearch.log.tables.runs import CONFIRMED, KINDS, OPEN, PROVISIONAL
 from autoresearch.record.record import Record
 from autoresearch.words import REOPENED, UNDECIDED, UPHELD, RunState
 from tests.log.standing.copying import models, pairs_by_rule, pairs_in_rows
@@ -28,7 +29,7 @@ from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, 
 from tests.log.standing.village import TRUST as VILLAGERS
 from tests.record.making import NETWORK, NOW_MS, pairs, run_body, sealed
 
-OPEN = UNDECIDED | REOPENED
+UNFINISHED = UNDECIDED | REOPENED
 # What identifies a row of a board, and orders it.
 Row = tuple[float, int, bytes, int, float, bytes]
 AGAIN = st.builds(
@@ -84,7 +85,7 @@ class Truth:
                 by_device[run.author].append(run)
             if by_device:
                 earliest = [min(own, key=lambda run: (run.time, run.id)) for own in by_device.values()]
-                rows += self.row(by_device[first_of(self._log, earliest).author])
+                rows += self.row(by_device[order_of(self._log, earliest).first(earliest).author])
         return sorted(rows)
 
     def row(self, runs: list[Record], first: Record | None = None) -> list[Row]:
@@ -105,14 +106,23 @@ class Truth:
             return []
         return [(ranked, run.time, run.id, pooled.runs, pooled.mean, run.author)]
 
-    def measured(self, voters: int) -> list[Row]:
-        """The runs of attested participants that so many of these measured."""
-        rows = []
+    def measured(self, voters: int) -> defaultdict[RunState, list[Row]]:
+        """Each program by the first of its runs that so many attested participants measured; by the state of that."""
+        rows = defaultdict[RunState, list[tuple[float, Row]]](list)
         for runs in self.programs.values():
-            for run in filter(self.attested, runs):
-                if len(checkers_of(self._log, run.id)) >= voters:
-                    rows += self.row([each for each in runs if each.author == run.author and self.attested(each)], run)
-        return sorted(rows)
+            some: dict[bytes, tuple[Record, Row]] = {}
+            for run in sorted(filter(self.attested, runs), key=lambda run: (run.time, run.id)):
+                own = [each for each in runs if each.author == run.author and self.attested(each)]
+                if len(checkers_of(self._log, run.id)) >= voters and (row := self.row(own, run)):
+                    some.setdefault(run.author, (run, row[0]))
+            if some:
+                first = order_of(self._log, [run for run, _ in some.values()]).first([run for run, _ in some.values()])
+                row, judged = some[first.author][1], judgement(self._log, first.id)
+                value = row[4] if judged.value is None else judged.value
+                order = self._rules.sign * value if judged.state is RunState.CONFIRMED else row[0]
+                rows[judged.state].append((order, row))
+        in_order = {state: sorted(some, key=lambda each: (each[0], *each[1][1:])) for state, some in rows.items()}
+        return defaultdict(list, {state: [row for _, row in some] for state, some in in_order.items()})
 
     def vouched_for(self) -> set[bytes]:
         """The programs that attested participants have."""
@@ -122,6 +132,10 @@ class Truth:
 def as_row(row: ProgramRow) -> Row:
     assert row.rank is not None
     return row.rank, row.first_time, row.first, row.runs, row.mean, row.author
+
+
+def checked_rows(log: Log, task: bytes, context: TrustContext, kinds: Collection[int]) -> list[Row]:
+    return [as_row(program.row) for program in checked(log, task, context, kinds)]
 
 
 def holds(log: Log, task: bytes) -> None:
@@ -135,19 +149,26 @@ def holds(log: Log, task: bytes) -> None:
     facts = truth.vouched_for()
     others = truth.firsts(lambda run: truth.unattested(run) and run.body.idea not in facts)
     assert list(map(as_row, unvouched(log, task, context))) == others
-    for voters in (1, 2):
-        assert list(map(as_row, measured(log, task, context, voters=voters))) == truth.measured(voters)
-        unfinished = [each for each in checked(log, task, context, voters=voters) if each.judgement.state in OPEN]
-        assert checked(log, task, context, voters=voters, states=OPEN) == unfinished
-    judged = [judgement(log, row.first) for row in measured(log, task, context, voters=1)]
-    confirmed = [each.value for each in judged if each.state is RunState.CONFIRMED and each.value is not None]
-    assert leading(log, task) == min(confirmed, default=None)
+    for voters, by_state in enumerate(KINDS, start=1):
+        rows, kinds = truth.measured(voters), {*by_state.values()}
+        assert sorted(checked_rows(log, task, context, kinds)) == sorted(row for some in rows.values() for row in some)
+        for kind in {OPEN, CONFIRMED, PROVISIONAL} & kinds:
+            states = UNFINISHED if kind == OPEN else {RunState.CONFIRMED if kind == CONFIRMED else RunState.PROVISIONAL}
+            expected = [row for state in states for row in rows[state]]
+            assert checked_rows(log, task, context, [kind]) == (sorted(expected) if kind == OPEN else expected)
+    confirmed = [
+        judged.value
+        for runs in truth.programs.values()
+        for run in filter(truth.attested, runs)
+        if (judged := judgement(log, run.id)).state is RunState.CONFIRMED and run.id not in models(log)
+    ]
+    assert leading(log, task) == min((value for value in confirmed if value is not None), default=None)
 
 
 def entries(log: Log) -> list[tuple[object, ...]]:
     """All rows, but for the numbers in which records came."""
     query = """
-    SELECT task, seedless, budget, author, vouch, hardware, time, first, runs, mean, rank, copy, measured, place
+    SELECT task, seedless, budget, author, vouch, hardware, time, first, runs, mean, rank, copy, place
     FROM entry ORDER BY 1, 2, 3, 4, 5, 6
     """
     return log.reader.read(query, ())

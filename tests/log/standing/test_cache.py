@@ -18,6 +18,7 @@ from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.queries import board, leaderboard, statistics
 from autoresearch.log.standing.verification import judgement
+from autoresearch.log.tables.runs import KINDS
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal
 from autoresearch.trust.roster import Trust
@@ -41,7 +42,7 @@ def seen(log: Log):
     counted = list(vouched(log, digest_of(), context, own=True))
     ranked = order, counted, board(log, digest_of(), context, limit=9), preferred(log, digest_of(), context)
     numbers = statistics(log, digest_of())
-    verified = [checked(log, digest_of(), context, voters=number) for number in (1, 2)]
+    verified = [list(checked(log, digest_of(), context, {*kinds.values()})) for kinds in KINDS]
     verified.append(contenders(log, digest_of(), context, limit=5, each=2))
     tracks = track_records(log)
     assert all(track_record(log, voter) == track for voter, track in tracks.items())
