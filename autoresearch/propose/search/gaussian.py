@@ -47,6 +47,19 @@ _Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
+class _Genes:
+    """What is read of genomes once, whatever is believed: a row for each."""
+
+    curves: _Array
+    """Of an ordered gene its place from -1 to 1 and the square of that, of another a switch for each choice."""
+    places: _Array
+    names: tuple[str, ...]
+    """The gene of each column of ``places``."""
+    patches: _Array
+    """How many switches of each patch are on."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Points:
     """Genomes as the kernel sees them, a row for each."""
 
@@ -70,7 +83,7 @@ class Process:
 
     def at(self, genome: Genome) -> tuple[float, float]:
         """The expected score of a genome and its standard deviation, the noise of a run left out."""
-        point = _points(self.parameters, self.belief, [genome])
+        point = _points(_genes(self.parameters, [genome]), self.belief)
         seen = _times(self.inverse, _covariances(self.belief, self.points, point)[:, 0])
         variance = point.variances[0] - seen @ seen
         mean = point.means[0] + seen[: len(self.whitened)] @ self.whitened
@@ -88,8 +101,18 @@ def fit(
     What is ``pending`` is taken to score what is expected of it: it moves no mean, and leaves less to learn nearby
     (the "kriging believer" of Ginsbourger, Le Riche and Carraro, 2010).
     """
-    points = _points(parameters, belief, [*(genome for genome, _, _ in rows), *pending])
-    noises = belief.noise**2 / np.array([*(weight for _, _, weight in rows), *(1.0 for _ in pending)])
+    genes = _genes(parameters, [*(genome for genome, _, _ in rows), *pending])
+    return _fit(tuple(parameters), genes, rows, belief)
+
+
+def _fit(
+    parameters: tuple[Parameter, ...], genes: _Genes, rows: Sequence[tuple[Genome, float, float]], belief: Prior
+) -> Process:
+    """The posterior; ``genes`` are those of the rows, and behind them those of what is pending."""
+    points, count = _points(genes, belief), len(rows)
+    weights = np.ones(len(genes.places))
+    weights[:count] = [weight for _, _, weight in rows]
+    noises = belief.noise**2 / weights
     covariances, variances = _covariances(belief, points, points), points.variances + noises
     inverse = np.zeros_like(covariances)
     for i, variance in enumerate(variances):
@@ -98,9 +121,8 @@ def fit(
         deviation = math.sqrt(max(variance - seen @ seen, 1e-9))
         inverse[i, :i] = -_times(before.T, seen) / deviation
         inverse[i, i] = 1.0 / deviation
-    count = len(rows)
     surprises = np.array([score for _, score, _ in rows]) - points.means[:count]
-    return Process(tuple(parameters), belief, points, inverse, _times(inverse[:count, :count], surprises))
+    return Process(parameters, belief, points, inverse, _times(inverse[:count, :count], surprises))
 
 
 def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, float, float]], belief: Prior) -> Prior:
@@ -111,10 +133,11 @@ def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, floa
     """
     if len(rows) < LEAST_ROWS:
         return belief
-    best, most = belief, -math.inf
+    best, most, asked = belief, -math.inf, rows[:MOST_ROWS]
+    genes = _genes(parameters, [genome for genome, _, _ in asked])
 
     def likelihood(other: Prior) -> float:
-        made = fit(parameters, rows[:MOST_ROWS], [], other)
+        made = _fit(tuple(parameters), genes, asked, other)
         logarithm = math.fsum(np.log(np.diag(made.inverse))) - 0.5 * math.fsum(made.whitened**2)
         # a prior: few rows fit by chance with one width or another, so each doubling must explain something
         logarithm -= math.fsum(abs(math.log2(width)) for width in other.widths.values())
@@ -143,28 +166,39 @@ def expected_improvement(mean: float, deviation: float, best: float) -> float:
     return deviation * (gap * below + math.exp(-0.5 * gap * gap) / math.sqrt(2.0 * math.pi))
 
 
-def _points(parameters: Sequence[Parameter], belief: Prior, genomes: Sequence[Genome]) -> _Points:
-    features, places, means = [], [], []
+def _genes(parameters: Sequence[Parameter], genomes: Sequence[Genome]) -> _Genes:
+    others = {each.name: [choice for choice in each.range.choices if choice != each.default] for each in parameters}
+    curves, places, patches = [], [], []
     for genome in genomes:
-        curves, near, mean = [1.0], [], 0.0
+        curved, near, on = [], [], []
         for parameter in parameters:
-            value, width = genome[parameter.name], belief.widths.get(parameter.name, 1.0)
+            value = genome[parameter.name]
             if parameter.ordered:
                 place = parameter.place(value)
                 unit = 2.0 * place - 1.0
-                curves += [belief.curve * unit, belief.curve * (unit * unit - 1 / 3)]
-                near.append(width * place)
+                curved += [unit, unit * unit - 1 / 3]
+                near.append(place)
                 continue
-            switches = [float(value == choice) for choice in parameter.range.choices if choice != parameter.default]
-            curves += [belief.curve * switch for switch in switches]
-            near += [width * SWITCH * switch for switch in switches]
+            switches = [float(value == choice) for choice in others[parameter.name]]
+            curved += switches
+            near += [SWITCH * switch for switch in switches]
             if parameter.name.startswith("+"):
-                mean -= belief.patch_gain * sum(switches)
-        features.append(curves)
+                on.append(sum(switches))
+        curves.append(curved)
         places.append(near)
-        means.append(mean)
-    curved = np.array(features)
-    return _Points(curved, np.array(places), np.array(means), _squares(curved) + belief.bump**2)
+        patches.append(on)
+    names = [each.name for each in parameters for _ in ([None] if each.ordered else others[each.name])]
+    return _Genes(np.array(curves), np.array(places), tuple(names), np.array(patches))
+
+
+def _points(genes: _Genes, belief: Prior) -> _Points:
+    count = len(genes.places)
+    features = np.hstack([np.ones((count, 1)), belief.curve * genes.curves])
+    widths = np.array([belief.widths.get(name, 1.0) for name in genes.names])
+    means = np.zeros(count)
+    for patch in genes.patches.T:
+        means -= belief.patch_gain * patch
+    return _Points(features, widths * genes.places, means, _squares(features) + belief.bump**2)
 
 
 # The products are no calls of BLAS: its threads wait for work by spinning, beside the run that trains meanwhile.
