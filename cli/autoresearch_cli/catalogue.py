@@ -118,7 +118,7 @@ Reference = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        help="An id or its beginning, @ for the best run, @mine for your best, @baseline, @~1 for its parent.",
+        help="An id or its beginning; @, @mine: the best run, your best; @baseline; '#2': the board's second; @~1: a parent.",
         autocompletion=complete_reference,
     ),
 ]
