@@ -28,7 +28,7 @@ Reference = Annotated[
     Meta(
         min_length=1,
         max_length=128,
-        description="an id, a unique prefix, `@` (the best run), `@mine`, `@baseline`, `#N` (row N of the board); with `~N` a parent",
+        description="an id or its beginning, `@` (best), `@mine`, `@baseline`, `#N` (a row of the board); with `~N` a parent",
     ),
 ]
 TaskName = Annotated[

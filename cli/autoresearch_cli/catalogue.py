@@ -118,7 +118,7 @@ Reference = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        help="An id or its beginning; @, @mine: the best run, your best; @baseline; '#2': the board's second; @~1: a parent.",
+        help="An id or its beginning, @ for the best, @mine for your best, @baseline, '#2' of the board, @~1 for a parent.",
         autocompletion=complete_reference,
     ),
 ]

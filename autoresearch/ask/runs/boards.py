@@ -302,11 +302,12 @@ def resolve_reference(
     author: bytes | None = None,
     archived: frozenset[bytes] = frozenset(),
 ) -> bytes:
-    """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, ``@baseline``, ``#2``; ``~2`` may follow.
+    """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, ``@baseline``, ``#2``, ``@~2``.
 
     ``@`` is the best run of the task: confirmed, else provisional, else ``author``'s own, else reported; never one that
     is in doubt. ``@mine`` is the best of ``author`` by its own word, ``@baseline`` the first run of the unchanged
-    program, ``#2`` the second row of the board as ``top`` shows it. Without ``task`` it is the one worked on last that is not ``archived``. ``~N`` goes N parents back.
+    program, ``#2`` the second row of the board as ``top`` shows it. Without ``task`` it is the one worked on last that
+    is not ``archived``. ``~N`` goes N parents back.
 
     Raises:
         NotFound: there is none.

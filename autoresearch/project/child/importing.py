@@ -63,8 +63,8 @@ class _Root(ModuleType):
         super().__init__(name)
         self.__path__ = [str(root)]
         self.__package__ = name
-        loader = _Loader(name, str(root / INIT_FILE))
-        self.__spec__ = ModuleSpec(name, loader, origin=loader.path, is_package=True)
+        self._loader = _Loader(name, str(root / INIT_FILE))
+        self.__spec__ = ModuleSpec(name, self._loader, origin=self._loader.path, is_package=True)
         self.__spec__.submodule_search_locations = self.__path__
         self.__builtins__ = {**vars(builtins), "__import__": _Importer(name, root)}
         self._has_run = False
@@ -75,7 +75,7 @@ class _Root(ModuleType):
         if not self._has_run and path.is_file():
             self._has_run = True
             self.__file__ = str(path)
-            exec(self.__spec__.loader.get_code(self.__name__), vars(self))  # noqa: S102 - its own code
+            exec(self._loader.get_code(self.__name__), vars(self))  # noqa: S102 - its own code
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if not name.startswith("__"):
@@ -193,8 +193,7 @@ class _Finder:
         specs = (FileFinder(folder, *kinds).find_spec(name) for folder in path or ())
         spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is None:  # a folder without __init__.py is a package with an empty one
-            (folder,) = spec.submodule_search_locations or ()
-            spec.loader = _Loader(name, str(Path(folder, INIT_FILE)))
+            spec.loader = _Loader(name, str(Path(*spec.submodule_search_locations or (), INIT_FILE)))
         return spec
 
 
