@@ -28,7 +28,7 @@ Reference = Annotated[
     Meta(
         min_length=1,
         max_length=128,
-        description="an id, a unique prefix of it, `@` (the best run), `@mine`, `@baseline`; with `~N` its N-th parent",
+        description="an id, a prefix of it, `@` (best), `@mine`, `@baseline`, `#N` (row of the board); `~N`: a parent",
     ),
 ]
 TaskName = Annotated[

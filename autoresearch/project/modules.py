@@ -1,14 +1,15 @@
 """What an import in a component's file means: a module of the component's own, as a file below its root, or none.
 
 The root is a folder that holds all of a component's files. ``import utils`` in one of them means the file beside its
-package, as Python has it for a program, else the one in the root, else the one beside it. Nothing is imported here.
-Also all the files of a component, and their digest.
+package, as Python has it for a program, else the one in the root, else the one beside it or in a folder above it.
+Nothing is imported here. Also all the files of a component, and their digest.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -41,7 +42,8 @@ def own_folder(root: Path, file: Path, name: str, further: Sequence[Path] = ()) 
     above = file.parent
     while above != root and (above / INIT_FILE).is_file():
         above = above.parent
-    for folder in dict.fromkeys((above, root, file.parent, *further)):
+    between = itertools.takewhile(lambda each: each != root, file.parents)
+    for folder in dict.fromkeys((above, root, *between, *further)):
         if folder / f"{first}.py" != file and (folder / first).parent == folder and _has(folder / first):
             return folder
     return None

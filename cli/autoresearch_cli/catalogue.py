@@ -118,7 +118,7 @@ Reference = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        help="An id or its beginning, @ for the best run, @mine for your best, @baseline, @~1 for its parent.",
+        help="An id or its beginning, @ for the best, @mine for yours, @baseline, '#2' of the board, @~1 for a parent.",
         autocompletion=complete_reference,
     ),
 ]

@@ -3,7 +3,7 @@
 import pytest
 
 from autoresearch.ask.lookup import find_task
-from autoresearch.ask.runs.boards import resolve_reference
+from autoresearch.ask.runs.boards import resolve_reference, top_answer
 from autoresearch.errors import AmbiguousId, AutoresearchError, NotFound, UsageError
 from autoresearch.record.encoding import format_id, short_id
 
@@ -73,6 +73,19 @@ def test_what_is_no_reference_is_refused_with_a_sentence(story, text):
     with pytest.raises(UsageError) as caught:
         resolve(story, text)
     assert str(caught.value)
+
+
+def test_a_number_is_a_row_of_the_board_as_it_is_shown(story):
+    log, mine = story.notebook.log, story.notebook.mine.public
+    rows = top_answer(log, find_task(log, "grammar"), author=mine).programs
+    assert len(rows) >= 2
+    assert [format_id(resolve(story, f"#{number}")) for number in range(1, len(rows) + 1)] == [row.id for row in rows]
+    assert resolve(story, "#1~1") == story.deeper
+    with pytest.raises(NotFound, match=f"has {len(rows)} rows, not 999"):
+        resolve(story, "#999")
+    for text in ("#0", "#", "#1000", "#x"):
+        with pytest.raises(UsageError, match="is not an id"):
+            resolve(story, text)
 
 
 def test_the_baseline_has_a_name(story):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from autoresearch.project.child.members import Members, use
@@ -37,6 +38,21 @@ def test_dqn_goes_on_from_what_it_learned(tmp_path: Path) -> None:
     assert second.data.totals.training_episodes == 5
     changed = {name for name in names if second.data.files[f"data/{name}"] != first.data.files[f"data/{name}"]}
     assert "trainer.dqn_sgd.json" in changed
+
+
+@pytest.mark.parametrize(("discount", "value"), [(0.99, 1.0), (1.0, 0.337)])
+def test_rewards_are_divided_so_that_values_are_about_one(discount: float, value: float, tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    for kind, component in (("policy", "dqn"), ("trainer", "dqn_sgd")):
+        project = install(project, find_offer(kind, component, tmp_path), default=True)
+    members = Members(project)
+    use(members)
+    policy, trainer = members.default("policy"), members.default("trainer")
+    trainer.updates, trainer.powers = 0, discount ** np.arange(4)
+    while trainer.remembered < 4 * trainer.batch_size:
+        trainer.train(policy)
+    row = trainer.rewards[0]  # three steps of -1 each
+    assert row / trainer.unit / (1 - 0.99**3) == pytest.approx(-value, rel=0.1)  # what such steps add up to
 
 
 def test_the_policy_gets_the_player_that_was_measured_as_the_best(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import AutoresearchError
+from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from autoresearch.project.components.trusting import ComponentOffer, Origin
 from autoresearch.project.model import load_project
+from autoresearch.project.modules import files_of
 from autoresearch.project.runs.running import Choices, do_project_run
 from tests.project.making import now_ms
 from tests.project.test_boxed import box, needs_sandbox
@@ -18,8 +20,6 @@ from tests.project.test_boxed import box, needs_sandbox
 IMPORTS = {
     "from": "from {name} import VALUE as value",
     "plain": "import {name}\nvalue = {name}.VALUE",
-    "as": "import {name} as other\nvalue = other.VALUE",
-    "several": "import os, {name}, sys\nvalue = {name}.VALUE if os and sys else 0",
     "late": "def read():\n    from {name} import VALUE\n    return VALUE\nvalue = read()",
     "star": "from {name} import *\nvalue = VALUE",
     "relative": "from .{name} import VALUE as value",
@@ -115,6 +115,10 @@ HELPERS: dict[str, tuple[str, dict[str, str]]] = {
         "import pickle, utils\nvalue = pickle.loads(pickle.dumps(utils.Thing())).value",
         {"utils.py": THING},
     ),
+    "a file of data": (
+        "from importlib import resources\nvalue = int(resources.files(__package__).joinpath('table.txt').read_text())",
+        {"table.txt": "@"},
+    ),
     "modules that import each other": ("import a\nvalue = a.get()", CIRCLE),
     "what another has planted": (PLANT, {"utils.py": VALUE}),
 }
@@ -125,6 +129,38 @@ HELPERS: dict[str, tuple[str, dict[str, str]]] = {
 def test_no_name_leads_to_the_other_publisher(what: str, tmp_path: Path) -> None:
     imports, helpers = HELPERS[what]
     assert reward(project(tmp_path / "agent", imports, helpers)) == 10
+
+
+FORMS = """
+from importlib import resources
+import lib.deep.near
+space = {}
+exec('from utils import VALUE', space)
+table = resources.files(__package__).joinpath('table.txt').read_text()
+values = {__import__('utils').VALUE, space['VALUE'], lib.deep.near.VALUE, int(table), *map(int, lib.deep.near.table)}
+value = values.pop() if len(values) == 1 else -1
+"""
+BESIDE = {
+    "utils.py": VALUE,
+    "table.txt": "@",
+    "lib/far.txt": "@",
+    "lib/far.py": VALUE,
+    "lib/deep/near.py": "import importlib.resources as r, lib\nfrom lib.far import VALUE\n"
+    "table = [(r.files(lib) / 'far.txt').read_text()]\n",
+}
+
+
+def test_a_folder_of_ones_own_finds_its_files_as_a_release_does(tmp_path: Path) -> None:
+    folder = tmp_path / "agent"
+    made = make_project(folder)
+    for kind, name, template, number in (("environment", "World", ENVIRONMENT, "1"), ("policy", "Pol", POLICY, "100")):
+        for path, text in {**BESIDE, "main.py": template.format(imports=FORMS)}.items():
+            (folder / kind / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / kind / path).write_text(text.replace("@", number))
+        made = install(made, find_offer(kind, str(folder / kind), folder, class_name=f"main:{name}"), default=True)
+        files = files_of(made.component(kind), folder)
+        assert {path.relative_to(folder / kind).as_posix() for path in files} >= {"utils.py", "lib/far.py"}
+    assert do_project_run(Choices(folder), "bench", 1, now_ms=now_ms).data.metrics["mean_reward"] == 10
 
 
 @needs_sandbox

@@ -1,6 +1,7 @@
 """How far a task has come: its numbers, its best, its leaderboard.
 
-Also what people type for a run: an id, the beginning of one, ``@`` for the best, ``@mine``, and ``~N`` for a parent.
+Also what people type for a run: an id, the beginning of one, ``@`` for the best, ``@mine``, ``#N`` for the N-th row of
+the board, and ``~N`` for a parent.
 """
 
 from __future__ import annotations
@@ -289,11 +290,11 @@ def closed(baseline: float | None, value: float | None, floor: float | None) -> 
 
 # What people type for a run that has a name, and what it means.
 _NAMED = {"@": "the best run", "@mine": "the best of this device", BASELINE: "the baseline's run"}
-_NAMES = ", ".join(f"{name} for {meaning}" for name, meaning in _NAMED.items())
+_NAMES = ", ".join(f"{name} for {meaning}" for name, meaning in _NAMED.items()) + ", #2 for the board's second row"
 # Words of other tools for such a run.
 _WORDS = {"@": "best head top winner", "@mine": "mine own my", BASELINE: "baseline base first root original initial"}
 _NEWEST = frozenset({"latest", "last", "newest", "recent", "current", "tip"})
-_REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
+_REFERENCE = re.compile(r"(?P<start>@[a-z]*|(?P<row>#[1-9][0-9]{0,2})|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
 
 
 @in_snapshot
@@ -305,11 +306,12 @@ def resolve_reference(
     author: bytes | None = None,
     archived: frozenset[bytes] = frozenset(),
 ) -> bytes:
-    """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, ``@baseline``; ``~2`` may follow.
+    """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, ``@baseline``, ``#2``, ``@~2``.
 
     ``@`` is the best run of the task: confirmed, else provisional, else ``author``'s own, else reported; never one that
     is in doubt. ``@mine`` is the best of ``author`` by its own word, ``@baseline`` the first run of the unchanged
-    program. Without ``task`` it is the one worked on last that is not ``archived``. ``~N`` goes N parents back.
+    program, ``#2`` the second row of the board as ``top`` shows it. Without ``task`` it is the one worked on last that
+    is not ``archived``. ``~N`` goes N parents back.
 
     Raises:
         NotFound: there is none.
@@ -320,8 +322,9 @@ def resolve_reference(
     if match is None:
         raise UsageError(f"“{text[:80]}” names no run.", hint=f"an id or its beginning, {_NAMES}, or one with ~1")
     start, steps = match["start"], match["steps"]
-    if start in _NAMED:
-        run_id = _named_run(log, start, task or find_task(log, author=author, archived=archived), author)
+    if start in _NAMED or match["row"]:
+        task = task or find_task(log, author=author, archived=archived)
+        run_id = _named_run(log, start, task, author) if start in _NAMED else _board_run(log, start, task, author)
     else:
         run_id = _resolve(log, start, text.strip()[len(start) :])
     return run_id if steps is None else _ancestor(log, run_id, int(steps or 1))
@@ -362,6 +365,14 @@ def _named_run(log: Log, start: str, task: FoundTask, author: bytes | None) -> b
         whose = {"@mine": " of this device", BASELINE: " of the baseline"}.get(start, "")
         raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint=BEGIN)
     return run_id
+
+
+def _board_run(log: Log, start: str, task: FoundTask, author: bytes | None) -> bytes:
+    row = int(start[1:])
+    rows = board(log, task.digest, trust_context(log, author), limit=max(row, DEFAULT_ROWS))
+    if row > len(rows):
+        raise NotFound(f"The board of {task.name} has {len(rows)} rows, not {row}.", hint="autoresearch top")
+    return parse_id(rows[row - 1].id)
 
 
 def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:

@@ -63,6 +63,9 @@ class _Root(ModuleType):
         super().__init__(name)
         self.__path__ = [str(root)]
         self.__package__ = name
+        self._loader = _Loader(name, str(root / INIT_FILE))
+        self.__spec__ = ModuleSpec(name, self._loader, origin=self._loader.path, is_package=True)
+        self.__spec__.submodule_search_locations = self.__path__
         self.__builtins__ = {**vars(builtins), "__import__": _Importer(name, root)}
         self._has_run = False
 
@@ -72,7 +75,7 @@ class _Root(ModuleType):
         if not self._has_run and path.is_file():
             self._has_run = True
             self.__file__ = str(path)
-            exec(_Loader(self.__name__, str(path)).get_code(self.__name__), vars(self))  # noqa: S102 - its own code
+            exec(self._loader.get_code(self.__name__), vars(self))  # noqa: S102 - its own code
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if not name.startswith("__"):
@@ -103,7 +106,7 @@ class _Importer:
             if level > package.count(".") and package.startswith(PACKAGE):
                 raise ImportError("attempted relative import beyond the component's own files")
             return _import(name, globals, locals, fromlist or (), level)
-        private = self.private(name, (globals or {}).get("__file__"))
+        private = self.private(name, (globals or {}).get("__file__") or _file_of(sys._getframe(1), self))  # noqa: SLF001
         if private is None:
             return _import(name, globals, locals, fromlist or (), 0)
         if fromlist:
@@ -147,7 +150,16 @@ def _private(frame: FrameType | None, name: str) -> str | None:
     importer = frame.f_builtins.get("__import__") if frame else None
     if frame is None or not isinstance(importer, _Importer) or name.startswith("."):
         return None
-    return importer.private(name, frame.f_globals.get("__file__"))
+    return importer.private(name, _file_of(frame, importer))
+
+
+def _file_of(frame: FrameType | None, importer: _Importer) -> str | None:
+    """The file whose code calls, also by a text that it executes; None where no file of the component does."""
+    while frame is not None and frame.f_builtins.get("__import__") is importer:
+        if file := frame.f_globals.get("__file__"):
+            return str(file)
+        frame = frame.f_back
+    return None
 
 
 def _no_finder(entry: str) -> type[_Nothing]:
@@ -179,7 +191,10 @@ class _Finder:
             return None
         kinds: Any = ((ExtensionFileLoader, EXTENSION_SUFFIXES), (_Loader, [".py"]))
         specs = (FileFinder(folder, *kinds).find_spec(name) for folder in path or ())
-        return next((spec for spec in specs if spec is not None), None)
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is not None and spec.loader is None:  # a folder without __init__.py is a package with an empty one
+            spec.loader = _Loader(name, str(Path(*spec.submodule_search_locations or (), INIT_FILE)))
+        return spec
 
 
 class _Loader(SourceFileLoader):
@@ -194,8 +209,9 @@ class _Loader(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         """The code of the file."""
         path = self.get_filename(fullname)
+        content = self.get_data(path) if Path(path).is_file() else b""
         try:
-            code: CodeType = compile(parse_python(self.get_data(path)), path, "exec", dont_inherit=True)
+            code: CodeType = compile(parse_python(content), path, "exec", dont_inherit=True)
         except SyntaxError as error:
             error.filename = path
             raise

@@ -134,10 +134,13 @@ def flat_program(project: model.Project, packages: Mapping[str, bytes] = Mapping
     ``packages`` are the files of :func:`.package_files`, where its agent needs more than every node has.
 
     Raises:
-        UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
+        UsageError: a file is missing, two have one name, there are too many, one reads other files, or a value can't
+            stand in the file.
     """
     components = [each for each in project.all() if each.type != ENVIRONMENT]
     places = places_of(components, project, environment_files(project).keys() - {ENVIRONMENT_INI})
+    environment = environment_places(project.component(ENVIRONMENT), project.folder)
+    present_data = set(data_of(environment, project.folder))
     ini = model.load_ini(project.ini)
     for section in list(ini.sections):
         if section.title.partition(".")[0].strip().lower() == ENVIRONMENT:
@@ -145,6 +148,11 @@ def flat_program(project: model.Project, packages: Mapping[str, bytes] = Mapping
     contents: dict[str, bytes] = {}
     for component in components:
         contents |= {name: _content(component, path, project) for path, name in places[component.key].items()}
+        if lacking := set(data_of(places[component.key], project.folder)) - present_data:
+            raise UsageError(
+                f"{component.key} names {min(lacking).name}, and of an agent only Python files are published",
+                hint="write its content into a .py file, or keep it in state_dict()",
+            )
         title = known_title(ini, component.type, component.name)
         for key in ("file_path", "root"):
             ini.remove(title, key)

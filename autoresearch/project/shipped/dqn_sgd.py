@@ -32,7 +32,7 @@ class DqnSgd(Trainer):
     while the others learn, then the next copy plays. The policy gets a player with the highest mean reward so far, or
     less by chance alone. ``epsilon`` is the share of random actions; it falls from 1 to that over ``explore_steps``
     steps. ``target_rate`` is how far the slow network moves each time. A remembered step has the rewards of ``ahead``
-    steps. They are divided by the mean of their sizes, ``unit``.
+    steps. They are divided by ``unit``: the mean of their sizes, times the steps that the discount looks ahead.
     """
 
     def __init__(
@@ -75,7 +75,9 @@ class DqnSgd(Trainer):
         self.remember(observations, actions, np.array(rewards), terminated=terminated)
         self.compare(policy, sum(rewards))
         if self.remembered >= 4 * self.batch_size and not self.is_solved:
-            self.unit = float(np.abs(self.rewards[: self.remembered]).mean()) or 1.0
+            # Values are then about one: the loss is a square, and rare ends are no outliers that it leaves aside.
+            ahead = 1 / max(1 - self.powers[-1], 0.01)
+            self.unit = float(np.abs(self.rewards[: self.remembered]).mean() * ahead) or 1.0
             for _ in range(self.updates):
                 self.learn()
 

@@ -385,7 +385,7 @@ class Tools:
 
     def _reference(self, run: str) -> requests.OneRecord:
         """A run that a caller names; `@` and such are about the folder's task."""
-        return requests.OneRecord(id=run, task=self._about("") if run.startswith("@") else None)
+        return requests.OneRecord(id=run, task=self._about("") if run.startswith(("@", "#")) else None)
 
     def _program(
         self, client: Client, task: Task, edits: list[Edit] | None, program: str, parent: str
