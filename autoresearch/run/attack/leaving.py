@@ -17,6 +17,8 @@ from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, T
 NO_ARTIFACT = "no evaluator measures a file that the program leaves"
 UNREADABLE = "the form of the artifact is not one that this attack can change"
 _FEW = "the artifact has no sequence of answers"
+# A cost below this may be zero but for rounding.
+_WORTH = 1e-3
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
 
 
@@ -63,6 +65,18 @@ def _changing(name: str, does: str, hole: Hole, changes: Iterable[Leaf], *, quic
         return UNREADABLE if form is None else attempts(target, form)
 
     return Attack(name, does, hole, tries, quick)
+
+
+def _zeros(target: Target) -> Iterator[AttackAttempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    form = artifacts.opened(target.artifact)
+    if form is None:
+        return UNREADABLE
+    if target.sign < 0 or target.value < _WORTH:
+        return "only a number that falls to zero would show it"
+    content = form.with_leaves(lambda leaf: 0 * leaf if artifacts.is_finite(leaf) else leaf)
+    return iter([AttackAttempt(artifact=content, proof=Proof.STATED, stated=0.0)] if content else [])
 
 
 def _on_texts(text: str) -> Leaf:
@@ -365,6 +379,7 @@ ATTACKS = (
         quick=True,
     ),
     _bytes("leaves-half-a-file", "leaves a file that is broken", Hole.FAILURE_COUNTS, _broken, quick=True),
+    Attack("all-zero", "leaves zero for each number", Hole.CONSTANT, _zeros, quick=True),
     _changing("all-nan", "leaves NaN for each number", Hole.NOT_FINITE, [on_numbers(float("nan"))], quick=True),
     _changing(
         "all-infinite",
