@@ -38,10 +38,10 @@ def _scanned(raw: bytes) -> tuple[dict[str, _Number], dict[str, str], list[int]]
     ends = {at: after for (_, _, at), (_, _, after) in pairwise(everything)}
     codes = [each for each in everything if each[0] not in _PASSING]
     numbers, types = {}, {}
-    for (kind, name, _), (here, value, at), (after, text, _) in zip(codes, codes[1:], codes[2:], strict=False):
-        if kind in _TEXTS and here in _NUMBERS and after in _NEXT:
+    for (kind, name, _), (number, value, at), (after, text, _) in zip(codes, codes[1:], codes[2:], strict=False):
+        if kind in _TEXTS and number in _NUMBERS and after in _NEXT:
             numbers[str(name)] = _Number(at, ends[at], value)
-        if (here, after) == ("GLOBAL", "BINUNICODE") and value in _TYPES:
+        if (number, after) == ("GLOBAL", "BINUNICODE") and value in _TYPES:
             types[str(text)] = _TYPES[value]
     return numbers, types, [at for kind, _, at in everything if kind == "FRAME"]
 

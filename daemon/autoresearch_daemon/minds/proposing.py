@@ -167,8 +167,8 @@ def _change(desk: Desk, occasion: Occasion, history: History, turn: Turn, operat
 
         better = "larger" if task.metric.direction == MAXIMIZE else "smaller"
         wish = f"Improve {file_names(task)}: {task.metric.name} should become {better}. {instruction(operator, task)}"
-        told, agent = history_text(history, task, HISTORY_BYTES), occasion.settings.agent
-        return change_by_command(told, task, rules, agent, occasion.scratch, turn.spend, wish=wish, cancelled=cancelled)
+        text, agent = history_text(history, task, HISTORY_BYTES), occasion.settings.agent
+        return change_by_command(text, task, rules, agent, occasion.scratch, turn.spend, wish=wish, cancelled=cancelled)
     # Workers start without the HTTP library.
     from autoresearch_daemon.minds.language_model import change_by_model
     from autoresearch_daemon.minds.model_questions import questions_about
@@ -260,9 +260,9 @@ def written_cheat(request: CheatRequest, settings: Settings, ledger: Path, spool
             if chosen == sharing.COMMAND:
                 from autoresearch_daemon.minds.agent_command import change_by_command
 
-                told, wish = attack_history(task, request.tried.values()), attack_wish(task)
+                text, wish = attack_history(task, request.tried.values()), attack_wish(task)
                 cheat = change_by_command(
-                    told, task, rules, settings.agent, Path(scratch), turn.spend, wish=wish, cancelled=lambda: False
+                    text, task, rules, settings.agent, Path(scratch), turn.spend, wish=wish, cancelled=lambda: False
                 )
             else:
                 from autoresearch_daemon.minds.language_model import change_by_model
