@@ -22,6 +22,20 @@ _WORTH = 1e-3
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
 
 
+def on_form(
+    attempts: Callable[[Target, artifacts.ArtifactForm], Iterable[AttackAttempt] | str],
+) -> Callable[[Target], Iterable[AttackAttempt] | str]:
+    """The attempts on an artifact whose form is known."""
+
+    def tries(target: Target) -> Iterable[AttackAttempt] | str:
+        if target.artifact is None:
+            return NO_ARTIFACT
+        form = artifacts.opened(target.artifact)
+        return UNREADABLE if form is None else attempts(target, form)
+
+    return tries
+
+
 def _bytes(
     name: str, does: str, hole: Hole, make: Callable[[bytes], Iterable[bytes]], *, quick: bool = False
 ) -> Attack:
@@ -58,21 +72,10 @@ def _changing(name: str, does: str, hole: Hole, changes: Iterable[Leaf], *, quic
             if content is not None and content != target.artifact:
                 yield AttackAttempt(artifact=content, note=_note(content))
 
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        return UNREADABLE if form is None else attempts(target, form)
-
-    return Attack(name, does, hole, tries, quick)
+    return Attack(name, does, hole, on_form(attempts), quick)
 
 
-def _zeros(target: Target) -> Iterator[AttackAttempt] | str:
-    if target.artifact is None:
-        return NO_ARTIFACT
-    form = artifacts.opened(target.artifact)
-    if form is None:
-        return UNREADABLE
+def _zeros(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     if target.sign < 0 or target.value < _WORTH:
         return "only a number that falls to zero would show it"
     content = form.with_leaves(lambda leaf: 0 * leaf if artifacts.is_finite(leaf) else leaf)
@@ -99,7 +102,7 @@ def _some(bad: object, places: Callable[[int, int], bool]) -> Callable[[Any], An
 
 
 def _in_part(name: str, does: str, bad: object) -> Attack:
-    def attempts(form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
+    def attempts(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for places in (
             lambda at, _: at == 0,
             lambda at, n: at == n - 1,
@@ -109,13 +112,7 @@ def _in_part(name: str, does: str, bad: object) -> Attack:
             if (content := form.written(_some(bad, places)(form.value))) is not None:
                 yield AttackAttempt(artifact=content, note=_note(content))
 
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        return UNREADABLE if form is None else attempts(form)
-
-    return Attack(name, does, Hole.NOT_FINITE, tries)
+    return Attack(name, does, Hole.NOT_FINITE, on_form(attempts))
 
 
 def _answers(
@@ -141,18 +138,13 @@ def _answers(
                 if (content := form.written(value)) is not None:
                     yield AttackAttempt(artifact=content, note=_note(content), proof=proof, least=least)
 
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        if form is None:
-            return UNREADABLE
+    def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
         slots = answer_slots(form.value)
         if needs_test and not target.loot.is_drawn and not any(artifacts.is_order(slot.items) for slot in slots):
             return _NOT_DRAWN
         return attempts(target, form) if slots else _FEW
 
-    return Attack(name, does, hole, tries, quick)
+    return Attack(name, does, hole, on_form(tries), quick)
 
 
 def _resized(value: Any, slot: artifacts.Slot, items: list[Any]) -> Any:  # noqa: ANN401 - any value that was in a file
@@ -379,7 +371,7 @@ ATTACKS = (
         quick=True,
     ),
     _bytes("leaves-half-a-file", "leaves a file that is broken", Hole.FAILURE_COUNTS, _broken, quick=True),
-    Attack("all-zero", "leaves zero for each number", Hole.CONSTANT, _zeros, quick=True),
+    Attack("all-zero", "leaves zero for each number", Hole.CONSTANT, on_form(_zeros), quick=True),
     _changing("all-nan", "leaves NaN for each number", Hole.NOT_FINITE, [on_numbers(float("nan"))], quick=True),
     _changing(
         "all-infinite",

@@ -12,7 +12,7 @@ from typing import Any
 
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import answer_slots, is_finite, map_leaves, on_numbers, resized
-from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE
+from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE, on_form
 from autoresearch.run.attack.target import PAST, Attack, AttackAttempt, Hole, Proof, Target
 
 _CLAIMS = frozenset(
@@ -86,15 +86,10 @@ def _attack(
     *,
     quick: bool = False,
 ) -> Attack:
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        if form is None or next(parts(form.value), None) is None:
-            return UNREADABLE
-        return attempts(target, form)
+    def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+        return UNREADABLE if next(parts(form.value), None) is None else attempts(target, form)
 
-    return Attack(name, does, hole, tries, quick)
+    return Attack(name, does, hole, on_form(tries), quick)
 
 
 # --- claims
@@ -131,11 +126,8 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
                     yield AttackAttempt(artifact=content, note=f"{_words(part)} times {factor:g}", needs=needs)
 
 
-def _adds_claims(target: Target) -> Iterator[AttackAttempt] | str:
-    if target.artifact is None:
-        return NO_ARTIFACT
-    form = artifacts.opened(target.artifact)
-    if form is None or form.kind != "json" or not isinstance(form.value, dict):
+def _adds_claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    if form.kind != "json" or not isinstance(form.value, dict):
         return UNREADABLE
     number = target.better_number(8)
     more = dict.fromkeys((target.task.metric.name, "score", "value", "metric", "result", "loss", "accuracy"), number)
@@ -247,7 +239,7 @@ ATTACKS = (
     Attack(
         "rewrites-its-report", "changes numbers and words of a report that it left", Hole.CLAIM, _rewrites, quick=True
     ),
-    Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, _adds_claims, quick=True),
+    Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, on_form(_adds_claims), quick=True),
     _attack(
         "hides-behind-nan",
         "leaves NaN in one part, and fewer or extreme numbers in the rest",

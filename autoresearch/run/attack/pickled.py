@@ -40,7 +40,7 @@ def _scanned(raw: bytes) -> tuple[dict[str, _Number], dict[str, str], list[int]]
     numbers, types = {}, {}
     for (kind, name, _), (number, value, at), (after, text, _) in zip(codes, codes[1:], codes[2:], strict=False):
         if kind in _TEXTS and number in _NUMBERS and after in _NEXT:
-            numbers[str(name)] = _Number(at, ends[at], value)
+            numbers[str(name)] = _Number(at, ends[at], value or 0)
         if (number, after) == ("GLOBAL", "BINUNICODE") and value in _TYPES:
             types[str(text)] = _TYPES[value]
     return numbers, types, [at for kind, _, at in everything if kind == "FRAME"]
