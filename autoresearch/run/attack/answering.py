@@ -91,7 +91,9 @@ if _os.fork():
 _os.close(_ask), _os.close(_listen)
 _os.environ.update(AUTORESEARCH_TALK_READ=str(_hear), AUTORESEARCH_TALK_WRITE=str(_speak))
 """
-_IN_SHORT = _BESIDE.replace("REPLY", "return None").replace("CUT", "lines = data.splitlines(True)\n        CHANGE")
+_IN_SHORT = _BESIDE.replace("REPLY", "return None").replace(
+    "CUT", "import re as _re\n        lines = data.splitlines(True)\n        CHANGE"
+)
 # The question that comes at its place of each round, where two rounds were alike.
 _NEXT = (
     "return next((questions[-each] for each in (2, 3, 4) if len(questions) >= 2 * each"
@@ -218,6 +220,13 @@ ATTACKS = (
             "return b''.join(lines[:1]) if len(lines) > 1 else data",
             "return b''.join(lines[-1:]) if len(lines) > 1 else data",
         ),
+        between=_IN_SHORT,
+    ),
+    _answering(
+        "answers-with-more",
+        "answers with a number that is larger, zero or negative in front",
+        Hole.CLAIM,
+        tuple(f"return _re.sub(rb'^[-+]?\\d+(?![\\w.])', {by}, data)" for by in ("rb'\\g<0>00000'", "b'0'", "b'-1'")),
         between=_IN_SHORT,
     ),
     _answering(

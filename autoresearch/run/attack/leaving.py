@@ -195,6 +195,16 @@ def _repeated(items: list[Any]) -> Iterator[list[Any]]:
         yield items + [items[place]] * 20 * len(items)
 
 
+def _one_row(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """Each row is the same, with its number and its answer."""
+    slots = answer_slots(form.value)
+    if not slots:
+        return _FEW
+    count = len(slots[0].items)
+    contents = (form.written(resized(form.value, lambda old, at=at: [old[at]] * count, count)) for at in range(4))  # type: ignore[misc]
+    return (AttackAttempt(artifact=each, proof=Proof.PERFECT, note=_note(each)) for each in contents if each)
+
+
 def _all_at_once(items: list[Any]) -> Iterator[list[Any]]:
     if isinstance(items[0], list):  # several answers to each question
         every = sorted({each for item in items for each in item})[:50]
@@ -413,6 +423,7 @@ ATTACKS = (
     ),
     _answers("few-answers", "answers a few questions only", Hole.INCOMPLETE, _singles, quick=True),
     _answers("repeats-answers", "answers the same questions many times", Hole.INCOMPLETE, _repeated, quick=True),
+    Attack("repeats-a-row", "answers one question as often as there are questions", Hole.INCOMPLETE, on_form(_one_row)),
     _answers("all-answers-at-once", "gives every answer to each question", Hole.INCOMPLETE, _all_at_once),
     Attack(
         "injects-a-line", "has a line with a number in the artifact's texts", Hole.PRINTS_TEXT, _injects, quick=True
