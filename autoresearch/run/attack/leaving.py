@@ -78,6 +78,9 @@ def _changing(name: str, does: str, hole: Hole, changes: Iterable[Leaf], *, quic
 def _zeros(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     if target.sign < 0 or target.value < _WORTH:
         return "only a number that falls to zero would show it"
+    code = b"\n".join(text for name, text in target.task.harness.items() if name.endswith(".py"))
+    if not any(name.encode() in code for name in target.task.harness if not name.endswith(".py")):
+        return "the evaluator reads no data, so zeros may be the best answer"
     content = form.with_leaves(lambda leaf: 0 * leaf if artifacts.is_finite(leaf) else leaf)
     return iter([AttackAttempt(artifact=content, proof=Proof.STATED, stated=0.0)] if content else [])
 

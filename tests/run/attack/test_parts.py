@@ -96,12 +96,15 @@ REPORT = b"loss: 0.25\ncase 1 PASSED\ncase 2 FAILED\n==== done ====\n"
         ("rewrites-its-report", b"\xff", set()),
         ("all-zero", b'{"a": [1, 2.5], "b": "x"}', {b'{"a": [0, 0.0], "b": "x"}'}),
         ("all-zero", b"no numbers", set()),
+        ("all-zero without data", b"[1]", set()),
     ],
 )
 def test_an_artifact_is_changed_by_attacks(target: Target, name: str, artifact: bytes, changed: set[bytes]) -> None:
     costs = msgspec.structs.replace(target.task.metric, direction="minimize")
-    task = msgspec.structs.replace(target.task, metric=costs) if name == "all-zero" else target.task
-    attack = next(each for each in ATTACKS if each.name == name)
+    task = msgspec.structs.replace(target.task, metric=costs) if name.startswith("all-zero") else target.task
+    if name.endswith("data"):  # as a function whose lowest point is at zero
+        task = msgspec.structs.replace(task, harness={"evaluate.py": b"import json"})
+    attack = next(each for each in ATTACKS if each.name == name.split(maxsplit=1)[0])
 
     attempts = attack.tries(replace(target, task=task, artifact=artifact))
 
