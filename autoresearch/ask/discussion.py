@@ -145,6 +145,17 @@ class AskAnswer(Answer, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class CheatAnswer(Answer, frozen=True, kw_only=True):
+    """A program that is to cheat on a task, which a model or an agent wrote (``proposer``), and by which hole."""
+
+    schema: str = "autoresearch.cheat/1"
+    program: str
+    source_digest: str
+    title: str
+    why: str
+    proposer: str
+
+
 class AttackView(msgspec.Struct, frozen=True, kw_only=True):
     """A participant's report of attacks on a task: its record, and how many of the attacks that were tried were held.
 

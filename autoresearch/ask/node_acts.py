@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from autoresearch.ask import node, requests
-from autoresearch.ask.discussion import AskAnswer, ClaimAnswer
+from autoresearch.ask.discussion import AskAnswer, CheatAnswer, ClaimAnswer
 from autoresearch.ask.operation import operation
 from autoresearch.ask.people import participants
 from autoresearch.ask.registry.components import ReleaseAnswer
@@ -146,6 +146,10 @@ class Node(Protocol):
     @operation("POST /v1/ask", seconds=ASK_SECONDS)
     def ask(self, request: requests.AskRequest) -> AskAnswer:
         """What the log says to a question: values tried, notes, runs, failures; in a model's words where one is set."""
+
+    @operation("POST /v1/cheats", seconds=ASK_SECONDS)
+    def cheat(self, request: requests.CheatRequest) -> CheatAnswer:
+        """A program that is to cheat on a folder's task, by the model or the agent; 409 where none may be asked."""
 
     @operation("POST /v1/trust")
     def trust(self) -> node.TrustAnswer:

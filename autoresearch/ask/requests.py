@@ -576,6 +576,16 @@ class PublishTaskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_field
     attacked: bool = False
 
 
+class CheatRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Have the model or the agent write a cheat on the task of a folder.
+
+    ``tried`` says in a line what came of each earlier one, by its source digest in hex.
+    """
+
+    task: FolderPath
+    tried: Annotated[dict[str, str], Meta(max_length=100)] = {}
+
+
 class PublishRunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Publish a kept run of a project: a trained agent (mode "train") or the benchmark of a frozen one ("bench").
 

@@ -17,7 +17,7 @@ from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.acts.settings import AT_NEXT_START, FROM_NOW_ON, change_setting
 from autoresearch.ask.acts.trial_runs import NewTaskContext
 from autoresearch.ask.asking import ask_answer
-from autoresearch.ask.discussion import AskAnswer
+from autoresearch.ask.discussion import AskAnswer, CheatAnswer
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import Check, ConfigAnswer, Health, JoinedAnswer, NewTaskAnswer, StatusAnswer
 from autoresearch.ask.registry.components import ReleaseAnswer
@@ -28,7 +28,7 @@ from autoresearch.trust.keys import KeyPair
 from autoresearch.words import Result
 from autoresearch_daemon.acts import act, acts_of
 from autoresearch_daemon.events import now_ms
-from autoresearch_daemon.minds.proposing import in_sentences
+from autoresearch_daemon.minds.proposing import in_sentences, written_cheat
 from autoresearch_daemon.node import Node
 from autoresearch_daemon.peers.acts import PeerActs
 from autoresearch_daemon.runs.acts import WorkActs
@@ -135,6 +135,11 @@ class ApiHandlers:
             task = find_task(log, request.task or None, author=me, archived=archived)
             plain = ask_answer(log, blobs, task, request.question, now_ms=now_ms(), me=me)
         return in_sentences(plain, self._parts.settings_of_file(), self.choices) if request.model else plain
+
+    @act
+    async def cheat(self, request: requests.CheatRequest) -> CheatAnswer:
+        spool = self._parts.paths.spool
+        return await asyncio.to_thread(written_cheat, request, self._parts.settings_of_file(), self.choices, spool)
 
     @act
     def restart(self) -> Health:

@@ -10,12 +10,10 @@ import pytest
 from autoresearch_daemon.minds.agent_command import change_by_command
 
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.history import History, LeadingProgram
 from autoresearch.propose.mind.reply import AnswerRules, ProposedProgram
 from autoresearch.settings import AgentCommand
 from autoresearch.task.loading import load_task
 from autoresearch.task.program import split_program
-from autoresearch.words import Operator, Origin
 from tests.daemon.toy import TRAIN, write_toy_task
 
 SECRET = "sk-very-secret-key"
@@ -30,25 +28,17 @@ def change(
     """What a command with this script makes of the toy task's program, or of that with these files."""
     (folder / "agent.py").write_text(script)
     settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds, cost=cost)
-    history = History(
-        LeadingProgram("", None, Origin.REPORTED, 0, "", TRAIN),
-        baseline=None,
-        assumed=0.0,
-        noise=0.1,
-        runs=0,
-        since_best=0,
-    )
     place = write_toy_task(folder / "toy")
     (place / "task.toml").write_text((place / "task.toml").read_text() + program)
     task = load_task(place)
     return change_by_command(
-        history,
+        "nothing was tried",
         task,
         AnswerRules(task.program.decode()),
         settings,
         folder,
         lambda tokens, cost: spent.append((tokens, cost)),
-        operator=Operator.DRAFT,
+        wish="Write train.py in another way.",
         cancelled=lambda: False,
     )
 
@@ -97,7 +87,7 @@ def test_a_folder_that_it_leaves_is_no_way_out(tmp_path: Path) -> None:
 
 
 def test_it_is_told_which_kind_of_change_is_wanted(tmp_path: Path) -> None:
-    script = f"{HERE}open(here, 'w').write({CHANGED})\nprint(open('../PROMPT.md').read().splitlines()[2])"
+    script = f"{HERE}open(here, 'w').write({CHANGED})\nprint(open('../PROMPT.md').read().splitlines()[0])"
     assert "Write train.py in another way" in change(tmp_path, script).hypothesis
 
 

@@ -86,7 +86,7 @@ def brief(history: History, task: Task) -> str:
     lines = [
         f"Change {names} so that {metric.name} becomes {better}. One run trains it once and gives one value.",
         "",
-        f"- {metric.name}: {better} is better; {_MEASURED_BY[metric.source]}.",
+        f"- {metric.name}: {better} is better; {measured_by(task)}.",
         f"- A run may use {_budget(task)}; at most {task.limits.memory_mib} MiB of memory and "
         f"{task.limits.seconds:g} s in all. {names} may have {task.limits.program_kib} KiB.",
         *_forbidden(history, task),
@@ -139,11 +139,16 @@ def usable_operators(history: History) -> list[Operator]:
     return usable
 
 
-def answer_format(task: Task, operator: Operator) -> str:
+def measured_by(task: Task) -> str:
+    """How a task's number is measured, as half a sentence."""
+    return _MEASURED_BY[task.metric.source]
+
+
+def answer_format(task: Task, wish: str) -> str:
     """What a model is asked to do, and the form in which it answers."""
     return f"""## Your answer
 
-{instruction(operator, task)}
+{wish}
 First reason in a few sentences: what the runs above show, what is cheap, what nobody has tried.
 End in exactly this form:
 

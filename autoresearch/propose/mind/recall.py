@@ -223,14 +223,14 @@ def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | N
     return AnswerRules(
         parent=parent,
         files=frozenset(split_program(parent)),
-        digest=lambda source: _digest_of(task, source),
+        digest=lambda source: digest_of(task, source),
         largest_bytes=task.limits.program_kib << 10,
         past_result=lambda program: known_as(log, task, program, now_ms, me=me),
         guard=partial(static_guard, names=names) if names else None,
     )
 
 
-def _digest_of(task: Task, program: str) -> bytes:
+def digest_of(task: Task, program: str) -> bytes:
     """The digest of a program for a task. Raises UsageError where it is none, or has other files."""
     if task.recipe.fault(split_program(program), task.harness) is not None:
         raise UsageError(f"its files would no longer be {', '.join(task.recipe.edit)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autoresearch.beneath import is_file_beneath, open_beneath
 from autoresearch.errors import UsageError
-from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, plain_line, standing
+from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, instruction, plain_line, standing
 from autoresearch.propose.mind.fixed_files import fixed_files
 from autoresearch.propose.mind.history import Attempt, CitedNote, History, ProgramDiff
 from autoresearch.propose.mind.reply import PLAN_CHARACTERS
@@ -73,7 +73,11 @@ def prompt_text(history: History, task: Task, budget: int, operator: Operator = 
     rules = f"# Improve {file_names(task)} of the task {task.name}\n\n{brief(history, task)}\n"
     first = f"{rules}{fixed_files(task, budget // FIXED_SHARE)}## What is known\n\n{standing(history, task)}\n"
     return _within(
-        budget, first, _sections(history, task), _program(history, task), f"\n{answer_format(task, operator)}"
+        budget,
+        first,
+        _sections(history, task),
+        _program(history, task),
+        f"\n{answer_format(task, instruction(operator, task))}",
     )
 
 

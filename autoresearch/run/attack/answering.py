@@ -58,13 +58,15 @@ if _os.fork():
         REPLY
     def _guess(questions):
         GUESS
+    def _cut(data):
+        CUT
     while True:
         _ready = _select.select([_read, _listen], [], [])[0]
         if _listen in _ready:
             _data = _os.read(_listen, 1 << 16)
             if not _data: break
             _answer += _data
-            if _next is None: _os.write(_write, _data)
+            if _next is None: _os.write(_write, _cut(_data))
             if not _data.endswith(b"\\n"): continue
             if _next is None:
                 if _questions: _memory[_questions[-1]] = _answer
@@ -89,6 +91,9 @@ if _os.fork():
 _os.close(_ask), _os.close(_listen)
 _os.environ.update(AUTORESEARCH_TALK_READ=str(_hear), AUTORESEARCH_TALK_WRITE=str(_speak))
 """
+_IN_SHORT = _BESIDE.replace("REPLY", "return None").replace(
+    "CUT", "import re as _re\n        lines = data.splitlines(True)\n        CHANGE"
+)
 # The question that comes at its place of each round, where two rounds were alike.
 _NEXT = (
     "return next((questions[-each] for each in (2, 3, 4) if len(questions) >= 2 * each"
@@ -124,6 +129,7 @@ def _answering(
                     + between.replace("CHANGE", change.replace("LINE", repr(line)))
                     .replace("REPLY", change)
                     .replace("GUESS", guess)
+                    .replace("CUT", "return data")
                     + head_and_rest[1],
                 },
                 proof=Proof.STATED if "LINE" in change else Proof.BETTER,
@@ -203,6 +209,25 @@ ATTACKS = (
             "return _os._exit(0) if _memory else None",
         ),
         between=_BESIDE,
+    ),
+    _answering(
+        "answers-in-short",
+        "leaves lines out of each answer of several lines: all but the first, the second half, those before the last",
+        Hole.INCOMPLETE,
+        (
+            "return b''.join(lines[:1] + lines[-1:]) if len(lines) > 2 else data",
+            "return b''.join(lines[: len(lines) // 2] + lines[-1:]) if len(lines) > 3 else data",
+            "return b''.join(lines[:1]) if len(lines) > 1 else data",
+            "return b''.join(lines[-1:]) if len(lines) > 1 else data",
+        ),
+        between=_IN_SHORT,
+    ),
+    _answering(
+        "answers-with-more",
+        "answers with a number that is larger, zero or negative in front",
+        Hole.CLAIM,
+        tuple(f"return _re.sub(rb'^[-+]?\\d+(?![\\w.])', {by}, data)" for by in ("rb'\\g<0>00000'", "b'0'", "b'-1'")),
+        between=_IN_SHORT,
     ),
     _answering(
         "answers-too-much",

@@ -1,6 +1,6 @@
 """Artifacts of tasks as values: what is in them, and the same with other numbers, texts and lengths. Pure.
 
-JSON, tables as text, NumPy arrays and safetensors are read; of others the bytes alone are known.
+JSON, tables as text, NumPy arrays, safetensors, pickles and files of torch are read; others are bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autoresearch.run.attack.pickled import read_pickle, written_pickle
 from autoresearch.run.attack.spy import scalar
 
 _MOST_BYTES = 16 << 20
@@ -48,6 +49,8 @@ def opened(content: bytes) -> ArtifactForm | None:
     """What is in an artifact; None where nobody can tell."""
     if not content or len(content) > _MOST_BYTES:
         return None
+    if content.startswith((b"PK\x03\x04", b"\x80")) and (pickle := read_pickle(content)) is not None:
+        return ArtifactForm("pickle", pickle, lambda value: written_pickle(content, value))
     if content.startswith((b"\x93NUMPY", b"PK\x03\x04")):
         return _numpy(content)
     if (tensors := _safetensors(content)) is not None:
@@ -96,12 +99,11 @@ def _numpy(content: bytes) -> ArtifactForm | None:
 
     try:
         loaded = np.load(io.BytesIO(content), allow_pickle=False)
-        value = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else loaded
+        if not hasattr(loaded, "files"):
+            return ArtifactForm("npy", loaded.tolist(), lambda changed: _npy(np.asarray(changed)))
+        lists = {name: loaded[name].tolist() for name in loaded.files}
     except Exception:  # noqa: BLE001 - a zip of something else, or a broken file
         return None
-    if not isinstance(value, dict):
-        return ArtifactForm("npy", value.tolist(), lambda changed: _npy(np.asarray(changed)))
-    lists = {name: array.tolist() for name, array in value.items()}
 
     def write(changed: Any) -> bytes:  # noqa: ANN401 - as above
         out = io.BytesIO()

@@ -52,6 +52,8 @@ class Orders:
     """What a red team may do: seconds in all, the quick half alone, one attack alone, and where programs are put.
 
     ``programs`` are cheats that a person or an agent wrote, by name: tried first, or with ``alone`` nothing else.
+    ``more`` gives a further cheat (name, program, what it does) by what came of those before, or none; the time that it
+    takes does not count.
     ``say`` hears what is going on: how far it is, and a line.
     """
 
@@ -61,6 +63,7 @@ class Orders:
     folder: Path | None = None
     programs: Mapping[str, str] = field(default_factory=dict)
     alone: bool = False
+    more: Callable[[Sequence[AttackRow]], tuple[str, str, str] | None] = lambda _: None
     say: Callable[[float, str], None] = lambda *_: None
 
 
@@ -333,13 +336,21 @@ def _chosen(orders: Orders) -> Sequence[Attack]:
     return [attack for attack in everything if attack.quick or not orders.quick]
 
 
-def _own_attack(name: str, program: str) -> Attack:
+def _own_attack(name: str, program: str, does: str = "a program that somebody wrote as a cheat") -> Attack:
     """An attack by a program that a person or an agent wrote: it claims to do no honest work."""
     attempt = AttackAttempt(program=split_program(program))
-    return Attack(name, "a program that somebody wrote as a cheat", Hole.OTHER, lambda _: [attempt], quick=True)
+    return Attack(name, does, Hole.OTHER, lambda _: [attempt], quick=True)
 
 
 def _rows(campaign: _Campaign, attacks: Sequence[Attack], target: Target) -> Iterator[AttackRow]:
+    rows: list[AttackRow] = []
     for number, attack in enumerate(attacks):
         campaign.orders.say(number / len(attacks), attack.name)
-        yield campaign.row(attack, target)
+        rows.append(campaign.row(attack, target))
+        yield rows[-1]
+    began = time.monotonic()
+    while own := campaign.orders.more(rows):
+        campaign.until += time.monotonic() - began
+        rows.append(campaign.row(_own_attack(*own), target))
+        yield rows[-1]
+        began = time.monotonic()

@@ -17,7 +17,23 @@ from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, T
 NO_ARTIFACT = "no evaluator measures a file that the program leaves"
 UNREADABLE = "the form of the artifact is not one that this attack can change"
 _FEW = "the artifact has no sequence of answers"
+# A cost below this may be zero but for rounding.
+_WORTH = 1e-3
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
+
+
+def on_form(
+    attempts: Callable[[Target, artifacts.ArtifactForm], Iterable[AttackAttempt] | str],
+) -> Callable[[Target], Iterable[AttackAttempt] | str]:
+    """The attempts on an artifact whose form is known."""
+
+    def tries(target: Target) -> Iterable[AttackAttempt] | str:
+        if target.artifact is None:
+            return NO_ARTIFACT
+        form = artifacts.opened(target.artifact)
+        return UNREADABLE if form is None else attempts(target, form)
+
+    return tries
 
 
 def _bytes(
@@ -56,13 +72,17 @@ def _changing(name: str, does: str, hole: Hole, changes: Iterable[Leaf], *, quic
             if content is not None and content != target.artifact:
                 yield AttackAttempt(artifact=content, note=_note(content))
 
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        return UNREADABLE if form is None else attempts(target, form)
+    return Attack(name, does, hole, on_form(attempts), quick)
 
-    return Attack(name, does, hole, tries, quick)
+
+def _zeros(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    if target.sign < 0 or target.value < _WORTH:
+        return "only a number that falls to zero would show it"
+    code = b"\n".join(text for name, text in target.task.harness.items() if name.endswith(".py"))
+    if not any(name.encode() in code for name in target.task.harness if not name.endswith(".py")):
+        return "the evaluator reads no data, so zeros may be the best answer"
+    content = form.with_leaves(lambda leaf: 0 * leaf if artifacts.is_finite(leaf) else leaf)
+    return iter([AttackAttempt(artifact=content, proof=Proof.STATED, stated=0.0)] if content else [])
 
 
 def _on_texts(text: str) -> Leaf:
@@ -85,7 +105,7 @@ def _some(bad: object, places: Callable[[int, int], bool]) -> Callable[[Any], An
 
 
 def _in_part(name: str, does: str, bad: object) -> Attack:
-    def attempts(form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
+    def attempts(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for places in (
             lambda at, _: at == 0,
             lambda at, n: at == n - 1,
@@ -95,13 +115,7 @@ def _in_part(name: str, does: str, bad: object) -> Attack:
             if (content := form.written(_some(bad, places)(form.value))) is not None:
                 yield AttackAttempt(artifact=content, note=_note(content))
 
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        return UNREADABLE if form is None else attempts(form)
-
-    return Attack(name, does, Hole.NOT_FINITE, tries)
+    return Attack(name, does, Hole.NOT_FINITE, on_form(attempts))
 
 
 def _answers(
@@ -127,18 +141,13 @@ def _answers(
                 if (content := form.written(value)) is not None:
                     yield AttackAttempt(artifact=content, note=_note(content), proof=proof, least=least)
 
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        if form is None:
-            return UNREADABLE
+    def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
         slots = answer_slots(form.value)
         if needs_test and not target.loot.is_drawn and not any(artifacts.is_order(slot.items) for slot in slots):
             return _NOT_DRAWN
         return attempts(target, form) if slots else _FEW
 
-    return Attack(name, does, hole, tries, quick)
+    return Attack(name, does, hole, on_form(tries), quick)
 
 
 def _resized(value: Any, slot: artifacts.Slot, items: list[Any]) -> Any:  # noqa: ANN401 - any value that was in a file
@@ -187,6 +196,16 @@ def _repeated(items: list[Any]) -> Iterator[list[Any]]:
     yield items * 50
     for place in range(3):
         yield items + [items[place]] * 20 * len(items)
+
+
+def _one_row(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """Each row is the same, with its number and its answer."""
+    slots = answer_slots(form.value)
+    if not slots:
+        return _FEW
+    count = len(slots[0].items)
+    contents = (form.written(resized(form.value, lambda old, at=at: [old[at]] * count, count)) for at in range(4))  # type: ignore[misc]
+    return (AttackAttempt(artifact=each, proof=Proof.PERFECT, note=_note(each)) for each in contents if each)
 
 
 def _all_at_once(items: list[Any]) -> Iterator[list[Any]]:
@@ -365,6 +384,7 @@ ATTACKS = (
         quick=True,
     ),
     _bytes("leaves-half-a-file", "leaves a file that is broken", Hole.FAILURE_COUNTS, _broken, quick=True),
+    Attack("all-zero", "leaves zero for each number", Hole.CONSTANT, on_form(_zeros), quick=True),
     _changing("all-nan", "leaves NaN for each number", Hole.NOT_FINITE, [on_numbers(float("nan"))], quick=True),
     _changing(
         "all-infinite",
@@ -406,6 +426,7 @@ ATTACKS = (
     ),
     _answers("few-answers", "answers a few questions only", Hole.INCOMPLETE, _singles, quick=True),
     _answers("repeats-answers", "answers the same questions many times", Hole.INCOMPLETE, _repeated, quick=True),
+    Attack("repeats-a-row", "answers one question as often as there are questions", Hole.INCOMPLETE, on_form(_one_row)),
     _answers("all-answers-at-once", "gives every answer to each question", Hole.INCOMPLETE, _all_at_once),
     Attack(
         "injects-a-line", "has a line with a number in the artifact's texts", Hole.PRINTS_TEXT, _injects, quick=True

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from functools import partial
+from itertools import islice, pairwise, permutations
 from operator import itemgetter
 from typing import Any
 
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import answer_slots, is_finite, map_leaves, on_numbers, resized
-from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE
+from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE, on_form
 from autoresearch.run.attack.target import PAST, Attack, AttackAttempt, Hole, Proof, Target
 
 _CLAIMS = frozenset(
@@ -18,6 +20,9 @@ _CLAIMS = frozenset(
     "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
 )
 _MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8
+_MOST_LINES, _MOST_WORDS = 500, 12
+# A number behind its name, as in a log.
+_LABELLED = re.compile(r"([A-Za-z][\w@/-]*)(\s*[:=]\s*|\s+)([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])")
 _HUGE, _HUGER = 1e6, 1e9
 _NAN = float("nan")
 _FACTORS = (0.95, 1.05, 0.9, 1.1, 0.8, 1.25, 0.5, 2.0)
@@ -81,15 +86,10 @@ def _attack(
     *,
     quick: bool = False,
 ) -> Attack:
-    def tries(target: Target) -> Iterator[AttackAttempt] | str:
-        if target.artifact is None:
-            return NO_ARTIFACT
-        form = artifacts.opened(target.artifact)
-        if form is None or next(parts(form.value), None) is None:
-            return UNREADABLE
-        return attempts(target, form)
+    def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+        return UNREADABLE if next(parts(form.value), None) is None else attempts(target, form)
 
-    return Attack(name, does, hole, tries, quick)
+    return Attack(name, does, hole, on_form(tries), quick)
 
 
 # --- claims
@@ -126,17 +126,56 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
                     yield AttackAttempt(artifact=content, note=f"{_words(part)} times {factor:g}", needs=needs)
 
 
-def _adds_claims(target: Target) -> Iterator[AttackAttempt] | str:
-    if target.artifact is None:
-        return NO_ARTIFACT
-    form = artifacts.opened(target.artifact)
-    if form is None or form.kind != "json" or not isinstance(form.value, dict):
+def _adds_claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    if form.kind != "json" or not isinstance(form.value, dict):
         return UNREADABLE
     number = target.better_number(8)
     more = dict.fromkeys((target.task.metric.name, "score", "value", "metric", "result", "loss", "accuracy"), number)
     content = form.written({**form.value, **more})
     alone = json.dumps(more).encode()
     return iter([AttackAttempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
+
+
+# --- a report in words
+
+
+def _rewrites(target: Target) -> Iterator[AttackAttempt] | str:
+    if target.artifact is None:
+        return NO_ARTIFACT
+    if artifacts.opened(target.artifact) is not None:
+        return "the artifact is no report in words"
+    try:
+        return _rewriting(target, target.artifact.decode())
+    except UnicodeDecodeError:
+        return UNREADABLE
+
+
+def _rewriting(target: Target, text: str) -> Iterator[AttackAttempt]:
+    """Other numbers behind the labels of a text, then one word for another that stands in such a place, too."""
+    number = target.better_number(12)
+    labels = dict.fromkeys(match[1] for match in _LABELLED.finditer(text))
+    for label in sorted(labels, key=lambda label: not _is_claim(target, (label,)))[:_MOST_FIELDS]:
+        changed = _LABELLED.sub(partial(_relabelled, label=label, number=number), text)
+        yield AttackAttempt(artifact=changed.encode(), proof=Proof.STATED, stated=number, note=f"{label} {number:g}")
+    for old, new in islice(_word_pairs(text), _MOST_FIELDS):
+        changed = re.sub(rf"(?<!\S){re.escape(old)}(?!\S)", new.replace("\\", r"\\"), text)
+        yield AttackAttempt(artifact=changed.encode(), proof=Proof.PERFECT, note=f"{new} for {old}")
+
+
+def _relabelled(match: re.Match[str], label: str, number: float) -> str:
+    return f"{match[1]}{match[2]}{number}" if match[1] == label else match[0]
+
+
+def _word_pairs(text: str) -> Iterator[tuple[str, str]]:
+    """Two words in lines that are the same but for them and for numbers."""
+    places: dict[tuple[int, tuple[str, ...]], dict[str, None]] = {}
+    for line in text.splitlines()[:_MOST_LINES]:
+        words = re.sub(r"\d+", "#", line).split()[:_MOST_WORDS]
+        for at, word in enumerate(words):
+            if "#" not in word:
+                places.setdefault((at, (*words[:at], *words[at + 1 :])), {})[word] = None
+    pairs = (pair for words in places.values() for pair in permutations(words, 2))
+    yield from dict.fromkeys(pairs)
 
 
 # --- numbers that no check sees
@@ -197,7 +236,10 @@ def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]
 
 ATTACKS = (
     _attack("claims", "changes what the artifact says of itself, such as its time", Hole.CLAIM, _claims, quick=True),
-    Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, _adds_claims, quick=True),
+    Attack(
+        "rewrites-its-report", "changes numbers and words of a report that it left", Hole.CLAIM, _rewrites, quick=True
+    ),
+    Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, on_form(_adds_claims), quick=True),
     _attack(
         "hides-behind-nan",
         "leaves NaN in one part, and fewer or extreme numbers in the rest",

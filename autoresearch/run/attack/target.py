@@ -15,7 +15,7 @@ from autoresearch.task.metric_names import words_of
 from autoresearch.task.model import Task
 from autoresearch.text import sign_of
 
-ATTACKS_VERSION = 2
+ATTACKS_VERSION = 3
 """Raised when attacks are added or changed: a report says with which it was made."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,11 +12,12 @@ import typer
 
 from autoresearch.ask import questions
 from autoresearch.ask.acts.attack_reports import compared_with, published_report
-from autoresearch.ask.requests import OfTask
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.requests import CheatRequest, OfTask
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import parse_id
-from autoresearch.run.attack.report import AttackReport, ComparedReport, read_report, write_report
+from autoresearch.run.attack.report import AttackReport, AttackRow, ComparedReport, read_report, write_report
 from autoresearch.run.attack.target import ATTACKS_VERSION
 from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.loading import program_in
@@ -46,9 +47,42 @@ def written_cheats(task: Task, programs: Sequence[str]) -> dict[str, str]:
         place = typed_path(each).absolute()
         is_folder = place.is_dir()
         text = program_in(place, task.recipe, task.harness).decode() if is_folder else program_text(place, task)
-        stem = re.sub(r"[^a-z0-9]+", "-", (place.name if is_folder else place.stem).lower()).strip("-")[:40]
-        cheats[f"{_OWN}{stem or 'cheat'}-{source_digest(text).hex()[:6]}"] = text
+        cheats[_named(place.name if is_folder else place.stem, source_digest(text).hex())] = text
     return cheats
+
+
+class Thinker:
+    """Cheats on a task by the model or the agent of this node, one a round, as the daemon has them.
+
+    Raises AutoresearchError where there is not even one.
+    """
+
+    def __init__(self, task: Task, rounds: int) -> None:
+        self._task, self._left = task, rounds
+        self._digests: list[str] = []
+        self._first = self._next([])  # before anything runs: there may be no model
+
+    def cheat(self, rows: Sequence[AttackRow]) -> tuple[str, str, str] | None:
+        """The name, the program and the title of the next cheat, by what came of those before; None after the last."""
+        self._left -= 1
+        try:
+            return self._first if not rows else self._next(rows) if self._left >= 0 else None
+        except AutoresearchError as error:
+            say(f"no further round: {error.with_hint}")
+            return None
+
+    def _next(self, rows: Sequence[AttackRow]) -> tuple[str, str, str]:
+        results = (f"{row.does}: {row.result}, {row.why}" for row in rows)
+        tried = dict(zip(self._digests, results, strict=True))
+        answer = home.client().ask(Node.cheat, CheatRequest(task=str(self._task.folder), tried=tried))
+        self._digests.append(answer.source_digest)
+        say(f"{answer.proposer}: {answer.title}")
+        return _named(answer.title, answer.source_digest), answer.program, answer.title
+
+
+def _named(words: str, digest: str) -> str:
+    stem = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40]
+    return f"{_OWN}{stem or 'cheat'}-{digest[:6]}"
 
 
 def kept_cheats(task: Task) -> dict[str, str]:
@@ -63,9 +97,16 @@ def kept_cheats(task: Task) -> dict[str, str]:
 
 
 def attack_here(
-    task: Task, *, quick: bool, only: str, seconds: float, place: Path, cheats: Mapping[str, str] | None = None
+    task: Task,
+    *,
+    quick: bool,
+    only: str,
+    seconds: float,
+    place: Path,
+    cheats: Mapping[str, str] | None = None,
+    more: Callable[[Sequence[AttackRow]], tuple[str, str, str] | None] | None = None,
 ) -> AttackReport:
-    """Attack a task on this machine, with progress on standard error: by ``cheats`` alone where there are any.
+    """Attack a task on this machine, with progress on standard error: by ``cheats`` and ``more`` alone, if any.
 
     Raises:
         AutoresearchError: it can't be attacked here; the exit status is never 1.
@@ -100,8 +141,9 @@ def attack_here(
     try:
         with scratch_folder(paths.spool) as scratch:
             bench = make_bench_with_data(task, conditions, site, scratch.folder)
-            programs = cheats or kept_cheats(task)
-            orders = Orders(seconds, quick, only, place, programs, alone=bool(cheats), say=say_progress)
+            is_alone = bool(cheats or more)
+            programs = cheats or {} if is_alone else kept_cheats(task)
+            orders = Orders(seconds, quick, only, place, programs, is_alone, more or (lambda _: None), say_progress)
             return attack_task(task, bench, orders)
     except AutoresearchError as error:
         if error.exit_status != 1:

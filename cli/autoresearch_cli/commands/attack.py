@@ -22,7 +22,15 @@ from autoresearch.task.loading import load_task, shipped_as
 from autoresearch.task.model import Task
 from autoresearch.text import brief, counted
 from autoresearch_cli import home
-from autoresearch_cli.acts.attacks import PROGRAMS, QUICK_SECONDS, SECONDS, attack_here, compared, written_cheats
+from autoresearch_cli.acts.attacks import (
+    PROGRAMS,
+    QUICK_SECONDS,
+    SECONDS,
+    Thinker,
+    attack_here,
+    compared,
+    written_cheats,
+)
 from autoresearch_cli.acts.task_folders import named_folder
 from autoresearch_cli.catalogue import Answered, CommandApp, Json, NamedTask, complete_reference, complete_task
 from autoresearch_cli.local_log import open_desk, with_blobs
@@ -37,10 +45,10 @@ _NAMES = 5
     "task attack",
     ("autoresearch task attack .", "try all cheats on the task here"),
     ("autoresearch task attack ~/my-task --quick --publish", "the first half, within a minute, for all to read"),
-    ("autoresearch task attack . --program cheat.py", "a cheat of yours alone; kept if it gets through"),
+    ("autoresearch task attack . --rounds 3", "three cheats by your model or agent; --program tries yours"),
     see="task reports, task new, task pin, publish task, node doctor task",
 )
-def attack(
+def attack(  # noqa: PLR0913 - each is an option of the command
     folder: NamedTask = "",
     *,
     quick: Annotated[bool, typer.Option("--quick", help="The first half of the attacks, within a minute.")] = False,
@@ -49,6 +57,10 @@ def attack(
         list[str] | None,
         typer.Option("--program", metavar="FILE", help="A cheat of yours alone, as a file or folder; repeatable."),
     ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option("--rounds", metavar="N", min=0, max=100, help="N cheats by your model or agent alone."),
+    ] = 0,
     budget: Annotated[
         float | None,
         typer.Option("--budget", metavar="SECONDS", min=5, max=86_400, help="How long. Left out: 300, or 60."),
@@ -65,21 +77,29 @@ def attack(
     Each runs in the sandbox and is measured as a run is. The report is attack.json in the task's folder. The exit
     status is 1 where an attack got through, and 0 where all held. Published reports of the task are compared with it.
     A cheat of yours that got through is tried each time after.
+
+    With --rounds the daemon asks your model or agent (llm.model, agent.command) for one cheat after the other. Each is
+    told what came of those before.
     """
     task = load_task(named_folder(folder) if folder else home.task_folder(""))
     is_shipped = task.folder == shipped_as(task).folder
-    is_part = bool(only or programs)
+    if rounds and (only or programs or quick):
+        raise UsageError(
+            "--rounds tries cheats of your model or agent alone", hint="leave out --only, --program, --quick"
+        )
+    is_part = bool(only or programs or rounds)
     if publish and (is_part or is_shipped):
         what = "one attack is no report" if is_part else f"{task.folder} comes with the program"
         hint = (
-            "leave out --only and --program"
+            "leave out --only, --program and --rounds"
             if is_part
             else f"autoresearch task get {task.name}, then: task attack {task.name}/"
         )
         raise UsageError(f"{what}, so it can't be published", hint=hint)
     place = _place_for_programs(task, keep)
     seconds, cheats = budget or (QUICK_SECONDS if quick else SECONDS), written_cheats(task, programs or [])
-    report = attack_here(task, quick=quick, only=only, seconds=seconds, place=place, cheats=cheats)
+    more = Thinker(task, rounds).cheat if rounds else None
+    report = attack_here(task, quick=quick, only=only, seconds=seconds, place=place, cheats=cheats, more=more)
     if not is_part and not is_shipped:
         write_report(task.folder, report)
     report = msgspec.structs.replace(report, others=compared(report))

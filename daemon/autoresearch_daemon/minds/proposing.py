@@ -7,38 +7,47 @@ the ledger.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from autoresearch.ask.asking import cited_text, question_prompt
 from autoresearch.ask.desk import Desk
-from autoresearch.ask.discussion import AskAnswer
+from autoresearch.ask.discussion import AskAnswer, CheatAnswer
 from autoresearch.ask.node import ProposerStatus
+from autoresearch.ask.requests import CheatRequest
+from autoresearch.errors import CannotRunHere, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.local import ModelCall, ModelFailure, ModelLedger, not_before_ms
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import next_base
 from autoresearch.log.standing.context import trust_context
 from autoresearch.paths import Paths
-from autoresearch.propose.mind.brief import plain_line, usable_operators
+from autoresearch.propose.mind.attacking import attack_history, attack_prompt, attack_rules, attack_wish
+from autoresearch.propose.mind.brief import file_names, instruction, plain_line, usable_operators
 from autoresearch.propose.mind.history import History, gather
 from autoresearch.propose.mind.recall import known_genome, reply_rules
 from autoresearch.propose.mind.reply import PLAN_CHARACTERS, ProposedProgram
-from autoresearch.propose.mind.writing import prompt_text
+from autoresearch.propose.mind.writing import history_text, prompt_text
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search import sharing
 from autoresearch.record.record import DAY_MS
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.settings import Settings
+from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
+from autoresearch.text import MAXIMIZE
 from autoresearch.words import Operator
 from autoresearch_daemon.events import now_ms
 
 NAME_CHARACTERS = 64
+# What a command reads of the log.
+HISTORY_BYTES = 48 << 10
 INSIGHT_CHARACTERS = 1000
 
 
@@ -156,16 +165,10 @@ def _change(desk: Desk, occasion: Occasion, history: History, turn: Turn, operat
     if turn.proposer == sharing.COMMAND:
         from autoresearch_daemon.minds.agent_command import change_by_command
 
-        return change_by_command(
-            history,
-            task,
-            rules,
-            occasion.settings.agent,
-            occasion.scratch,
-            turn.spend,
-            operator=operator,
-            cancelled=cancelled,
-        )
+        better = "larger" if task.metric.direction == MAXIMIZE else "smaller"
+        wish = f"Improve {file_names(task)}: {task.metric.name} should become {better}. {instruction(operator, task)}"
+        text, agent = history_text(history, task, HISTORY_BYTES), occasion.settings.agent
+        return change_by_command(text, task, rules, agent, occasion.scratch, turn.spend, wish=wish, cancelled=cancelled)
     # Workers start without the HTTP library.
     from autoresearch_daemon.minds.language_model import change_by_model
     from autoresearch_daemon.minds.model_questions import questions_about
@@ -234,6 +237,50 @@ def in_sentences(plain: AskAnswer, settings: Settings, ledger: Path) -> AskAnswe
             return msgspec.structs.replace(plain, reason=f"{error} → {error.hint}" if error.hint else str(error))
         turn.end()
     return msgspec.structs.replace(plain, text=text, cited=cited, model=settings.llm.model)
+
+
+def written_cheat(request: CheatRequest, settings: Settings, ledger: Path, spool: Path) -> CheatAnswer:
+    """A cheat on the task of a folder: by the agent's command where one is set up, else by the model.
+
+    Raises:
+        UsageError: neither is set up, or the folder has no task.
+        CannotRunHere: none may be asked now, or it gave no program.
+    """
+    task = load_task(Path(request.task))
+    names = sharing.configured(settings)
+    if len(names) == 1:
+        hint = "autoresearch node config set llm.model NAME, or agent.command 'PROGRAM {prompt_file}'"
+        raise UsageError("no model and no agent's command is set up, so nobody can think of a cheat", hint=hint)
+    chosen, rules = names[-1], attack_rules(task, request.tried)
+    with ModelLedger(ledger) as model_ledger, tempfile.TemporaryDirectory(prefix="mind-", dir=spool) as scratch:
+        if reason := sharing.objection(chosen, settings, standing(model_ledger, chosen, now_ms()), now_ms()):
+            raise CannotRunHere(reason)
+        turn = Turn(model_ledger, chosen)
+        try:
+            if chosen == sharing.COMMAND:
+                from autoresearch_daemon.minds.agent_command import change_by_command
+
+                text, wish = attack_history(task, request.tried.values()), attack_wish(task)
+                cheat = change_by_command(
+                    text, task, rules, settings.agent, Path(scratch), turn.spend, wish=wish, cancelled=lambda: False
+                )
+            else:
+                from autoresearch_daemon.minds.language_model import change_by_model
+
+                model, prompt = settings.llm, attack_prompt(task, request.tried.values(), settings.llm.prompt_kib << 10)
+                within = partial(turn.is_within, model.day_tokens, model.day_cost)
+                cheat = change_by_model(prompt, rules, model, turn.spend, may_go_on=within)
+        except ModelFailure as error:
+            turn.end(str(error), error.retry_seconds)
+            raise CannotRunHere(str(error), hint=error.hint) from error
+        turn.end()
+    return CheatAnswer(
+        program=cheat.source,
+        source_digest=cheat.source_digest.hex(),
+        title=cheat.title,
+        why=cheat.hypothesis,
+        proposer=_family(chosen, settings),
+    )
 
 
 def _asked(plain: AskAnswer, settings: Settings, turn: Turn) -> tuple[str, list[str]]:

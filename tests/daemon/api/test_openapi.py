@@ -16,7 +16,17 @@ COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")
 PATHS = {"{id}": "@~1", "{participant}": "me"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@", "/v1/groups": "?setting=DEPTH"}
 # These are about what this small node can't have; the stories of daemons and of the command line do it.
-ELSEWHERE = {"publish_task", "publish_run", "bring", "yank", "believe", "take_hidden", "challenge", "set_challenge_end"}
+ELSEWHERE = {
+    "publish_task",
+    "publish_run",
+    "bring",
+    "yank",
+    "believe",
+    "take_hidden",
+    "challenge",
+    "set_challenge_end",
+    "cheat",
+}
 BODIES = {
     "/v1/orders/cancel": {"number": 1},
     "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},

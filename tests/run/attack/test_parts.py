@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -36,6 +38,10 @@ def npy(array: object) -> bytes:
         (b"1\n2\n3\nx\n5\n", "table"),
         (npy([1.0, 2.0, 3.0, 4.0, 5.0]), "npy"),
         (save({"w": np.arange(6, dtype=np.float32)}), "safetensors"),
+        *(
+            (pickle.dumps({"a": 300, "deeper": {"b": 0.5, "c": [7]}, "d": 1, "e": 2, "f": 3}, n), "pickle")
+            for n in (2, 5)
+        ),
     ],
 )
 def test_an_artifact_is_read_and_written_in_its_form(content: bytes, kind: str) -> None:
@@ -52,6 +58,59 @@ def test_an_artifact_is_read_and_written_in_its_form(content: bytes, kind: str) 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"def f(): pass\n", b"[" * 100_000, b"PK\x03\x04junk"])
 def test_what_nobody_can_read_is_no_value(content: bytes) -> None:
     assert artifacts.opened(content) is None
+
+
+def test_the_numbers_of_a_pickle_change_in_their_place_and_nothing_of_it_is_run() -> None:
+    content = pickle.dumps({"a": 300, "deeper": {"b": 0.5}, "text": "x", "c": [1, 2]}, 5)
+    form = artifacts.opened(content)
+
+    assert form is not None
+    assert form.value == {"a": 300, "b": 0.5}
+    changed = form.written({"a": -1e6, "b": 7}) or b""
+    assert pickle.loads(changed) == {"a": -1e6, "deeper": {"b": 7}, "text": "x", "c": [1, 2]}
+    assert form.written({"a": "x", "b": 7}) is None
+    assert artifacts.opened(pickle.dumps(print)) is None
+
+
+def test_a_file_of_torch_is_read_with_its_tensors(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save({"size": 6, "w": torch.ones(2, 3), "n": torch.tensor([4])}, tmp_path / "a.pt")
+    form = artifacts.opened((tmp_path / "a.pt").read_bytes())
+
+    assert form is not None
+    assert form.value == {"size": 6, "data/0": [1.0] * 6, "data/1": [4]}
+    (tmp_path / "b.pt").write_bytes(form.with_leaves(lambda leaf: 0 * leaf) or b"")
+    changed = torch.load(tmp_path / "b.pt", weights_only=True)
+    assert (changed["size"], changed["w"].shape, changed["w"].sum().item()) == (0, (2, 3), 0.0)
+    assert form.written({**form.value, "data/0": [1.0]}) is None
+
+
+REPORT = b"loss: 0.25\ncase 1 PASSED\ncase 2 FAILED\n==== done ====\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "artifact", "changed"),
+    [
+        ("rewrites-its-report", REPORT, {REPORT.replace(b"FAILED", b"PASSED"), REPORT.replace(b"0.25", b"0.93906")}),
+        ("rewrites-its-report", b"[1, 2]", set()),
+        ("rewrites-its-report", b"\xff", set()),
+        ("all-zero", b'{"a": [1, 2.5], "b": "x"}', {b'{"a": [0, 0.0], "b": "x"}'}),
+        ("all-zero", b"no numbers", set()),
+        ("all-zero without data", b"[1]", set()),
+    ],
+)
+def test_an_artifact_is_changed_by_attacks(target: Target, name: str, artifact: bytes, changed: set[bytes]) -> None:
+    costs = msgspec.structs.replace(target.task.metric, direction="minimize")
+    task = msgspec.structs.replace(target.task, metric=costs) if name.startswith("all-zero") else target.task
+    if name.endswith("data"):  # as a function whose lowest point is at zero
+        task = msgspec.structs.replace(task, harness={"evaluate.py": b"import json"})
+    attack = next(each for each in ATTACKS if each.name == name.split(maxsplit=1)[0])
+
+    attempts = attack.tries(replace(target, task=task, artifact=artifact))
+
+    assert changed <= {each.artifact for each in attempts if not isinstance(each, str)}
+    assert isinstance(attempts, str) == (not changed)
+    assert isinstance(attack.tries(replace(target, artifact=None)), str)
 
 
 def test_answers_are_replaced_cut_and_made_longer_in_their_place() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.run.attack.campaign import Orders, attack_task
+from autoresearch.run.attack import campaign, modelling
 from autoresearch.run.bench import Bench
 from autoresearch.task.loading import shipped_tasks
 from tests.walls import best_level
@@ -16,12 +16,17 @@ TASKS = {task.name: task for task in shipped_tasks() if not task.limits.card}
 IN_PROCESS = {"moons": ["own_number"]}
 
 
+# Its numbers are stated and its files changed as grammar's are: what is its own is how its referee asks a model.
+OWN = {"gpt-small-smoke": modelling.ATTACKS}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_a_shipped_task_holds(tmp_path: Path, name: str) -> None:
+def test_a_shipped_task_holds(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+    monkeypatch.setattr(campaign, "ATTACKS", OWN.get(name, campaign.ATTACKS))
 
-    report = attack_task(TASKS[name], bench, Orders(seconds=900, quick=True))
+    report = campaign.attack_task(TASKS[name], bench, campaign.Orders(seconds=900, quick=True))
 
     assert [hole.hole for hole in report.holes] == IN_PROCESS.get(name, []), report.holes
-    assert report.tried >= 8
+    assert report.tried >= (4 if name in OWN else 8)
