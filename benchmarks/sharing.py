@@ -298,8 +298,8 @@ def main() -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     groups = []
     for size, _, kind in (name.partition("_") for name in options.groups):
-        peers, runs = map(int, size.split("x"))
-        groups.append(Group(peers, runs, alone=kind == "alone", random=kind == "random"))
+        peers, _, each = size.partition("x")
+        groups.append(Group(int(peers), int(each), alone=kind == "alone", random=kind == "random"))
     plan = Plan(options.work or 0.0, options.seeds, options.fresh, tuple(groups))
     trainer = options.work and Trainer(budget=options.work, data=options.cache / "data", documents=DOCUMENTS)
     fresh: dict[str, list[float]] = {}
