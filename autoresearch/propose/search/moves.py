@@ -83,9 +83,9 @@ class SearchSettings:
     space such a program is too far from what works to say which word is good (benchmarks unseen, development half).
     """
     blind_share: float = 0.9
-    """Share of such programs while others run and no value is known yet: what is near the first program is no better.
+    """Share of such programs while others run and no value is known yet: a step from an unknown program teaches less.
 
-    They come from the middle of the ranges rather than from anywhere: who states a range expects the best inside.
+    They come oftener from the middle of a range: at its end all of the range is on one side (benchmarks unseen).
     """
     word_from: int = 15
     word_share: float = 0.2
