@@ -85,7 +85,8 @@ class SearchSettings:
     blind_share: float = 0.9
     """Share of such programs while others run and no value is known yet: a step from an unknown program teaches less.
 
-    They come oftener from the middle of a range: at its end all of the range is on one side (benchmarks unseen).
+    While others run these come oftener from the middle of a range: at its end all of it is on one side. One at a time
+    that was no better (benchmarks unseen, development half).
     """
     word_from: int = 15
     word_share: float = 0.2
@@ -217,7 +218,7 @@ def next_move(
     words = [parameter for parameter in parameters if not parameter.ordered and not parameter.name.startswith("+")]
     if _wants_cover(parameters, words, history, tried, draws, settings):
         leading = parents[0].genome if parents else space.default()
-        return _covering(parameters, words, leading, tried, draws, usable)
+        return _covering(parameters, words, leading, tried, amid if claimed else anywhere, draws, usable)
     if len(working) < settings.start or not parents:
         return _near(space, parents, draws, usable, min(most, len(parameters)), settings)
     if has_evidence and draws.chance(settings.random_share):
@@ -473,14 +474,15 @@ def _covering(
     words: Sequence[Parameter],
     leading: Genome,
     tried: Sequence[Genome],
+    draw: Callable[[Sequence[Parameter], Draws], Genome],
     draws: Draws,
     usable: Fresh,
 ) -> Move | None:
-    """A genome from the whole space with the words that were tried least, and the patches of the leading one."""
+    """A drawn genome with the words that were tried least, and the patches of the leading one."""
     counts = {word.name: Counter(genome[word.name] for genome in tried) for word in words}
     patches = {name: value for name, value in leading.items() if name.startswith("+")}
     for _ in range(200):
-        genome = {**amid(parameters, draws), **patches}
+        genome = {**draw(parameters, draws), **patches}
         for word in words:
             choices = draws.sample(word.range.choices, len(word.range.choices))
             genome[word.name] = min(choices, key=counts[word.name].__getitem__)
