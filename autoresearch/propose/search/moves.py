@@ -28,13 +28,11 @@ def anywhere(parameters: Sequence[Parameter], draws: Draws) -> Genome:
 
 def amid(parameters: Sequence[Parameter], draws: Draws) -> Genome:
     """A genome from the whole space, oftener from the middle of a range than from its ends: between two draws."""
-    one, other = anywhere(parameters, draws), anywhere(parameters, draws)
-    return {
-        each.name: each.at((each.place(one[each.name]) + each.place(other[each.name])) / 2)
-        if each.ordered
-        else one[each.name]
-        for each in parameters
-    }
+    genome, other = anywhere(parameters, draws), anywhere(parameters, draws)
+    for each in parameters:
+        if each.ordered:
+            genome[each.name] = each.at((each.place(genome[each.name]) + each.place(other[each.name])) / 2)
+    return genome
 
 
 def around(
