@@ -25,9 +25,10 @@ class Trainer:
     """Runs sources of the shipped task at one budget (work units), one at a time.
 
     A run repeats bit by bit, so that one with a source and a seed that had their run before is not done again.
+    ``documents``: so many of the validation text measure it; all of them without it.
     """
 
-    def __init__(self, *, budget: float, data: Path) -> None:
+    def __init__(self, *, budget: float, data: Path, documents: int | None = None) -> None:
         # the child inherits these modules; it must import prepare itself, which reads its environment once
         import safetensors.torch  # noqa: F401
         import torch
@@ -44,6 +45,8 @@ class Trainer:
             check=True,
             stderr=subprocess.DEVNULL,
         )
+        if documents is not None:
+            os.truncate(data / "val.bin", documents * 256)
 
     def value(self, source: str, *, seed: int) -> float | None:
         """The metric of one run, or None when it did not end well."""

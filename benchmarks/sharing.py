@@ -1,8 +1,11 @@
 """Does sharing help? The same number of runs by peers that share one log, and by peers that are alone.
 
     AUTORESEARCH_BENCHMARK_CACHE=DIR python -m benchmarks sharing     hours; stop it and start it again at will
-    python -m benchmarks.sharing --cache DIR --drawn 12 4x10 1x20     minutes: four peers with ten runs each, and one
+    python -m benchmarks.sharing --cache DIR --seeds 12 4x10 1x20     minutes: four peers with ten runs each, and one
                                                                       with 20; values by recorded trainings, 12 draws
+    python -m benchmarks.sharing --cache DIR --seeds 2 --work 5e10 --fresh 2 4x10 4x10_alone 1x20 1x20_random
+                                                                      the same by trainings of so much work, beside
+                                                                      peers that don't share and random search
 
 Peers work in rounds: each proposes from all runs of earlier rounds, and sees what the peers before it in this round try
 (claims). Alone, a peer sees its own runs. In one group the first peer has a scripted model instead of the search: it
@@ -32,12 +35,14 @@ from autoresearch.propose.search.search import propose
 from autoresearch.task.model import seed_for
 from autoresearch.task.program import source_digest
 from benchmarks.proposer import FRESH_FROM
-from benchmarks.proposer_methods import FAILED, Measured, best_run, past_runs, problem_of, shipped_space
+from benchmarks.proposer_methods import FAILED, Measured, best_run, past_runs, problem_of, random_next, shipped_space
 from benchmarks.proposer_runs import Trainer
 from benchmarks.recorded import Drawn
 
 # By what the scripted model multiplies a number, one after the other.
 FACTORS = (2.0, 0.5, 1.4, 0.7)
+# So many documents of the text measure a short training, where all of it would take longer than the training.
+DOCUMENTS = 64
 COMPARED = "peers that share a log, and as many peers, with as many runs each, that are alone; lower is better"
 
 
@@ -45,18 +50,20 @@ COMPARED = "peers that share a log, and as many peers, with as many runs each, t
 class Group:
     """So many peers with so many runs each. ``alone``: each of the peers without the others.
 
-    ``models``: so many of them, the first ones, have a scripted model and no search.
+    ``models``: so many of them, the first ones, have a scripted model and no search. ``random``: all search at random.
     """
 
     peers: int
     runs: int
     alone: bool = False
     models: int = 0
+    random: bool = False
 
     @property
     def name(self) -> str:
         """How figures and files name it."""
-        return f"{self.peers}x{self.runs}{'_with_model' if self.models else ''}{'_alone' if self.alone else ''}"
+        ends = {"_with_model": self.models, "_random": self.random, "_alone": self.alone}
+        return f"{self.peers}x{self.runs}{''.join(end for end, holds in ends.items() if holds)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +151,8 @@ def _next(space: Space, job: Job, peers: Sequence[int], done: Sequence[Measured]
     known, claimed = done[: len(done) - turn], done[len(done) - turn :]
     claims = [LiveClaim(source_digest(run.source), run.replicate, run.genome) for run in claimed]
     counter = len(done) // len(peers)
+    if job.group.random:
+        return random_next(space, job.seed, done)
     if peers[turn] < job.group.models:
         return _by_model(space, job, known, claimed)
     made = propose(problem_of(space, job.seed), past_runs(known), claims, worker=f"peer {peers[turn]}", counter=counter)
@@ -281,17 +290,24 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sharing")
     parser.add_argument("--cache", type=Path, required=True)
-    parser.add_argument("--drawn", type=int, required=True, help="so many draws of what was not recorded")
-    parser.add_argument("groups", nargs="+", help="peers and runs of each, as 4x10")
+    parser.add_argument("--seeds", type=int, required=True, help="so many searches, or draws of what was not recorded")
+    parser.add_argument("--work", type=float, help="budget of a training; without it values come from recorded ones")
+    parser.add_argument("--fresh", type=int, default=FULL.fresh, help="so many fresh seeds measure what is called best")
+    parser.add_argument("groups", nargs="+", help="peers and runs of each, as 4x10, 4x10_alone or 1x20_random")
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    groups = tuple(Group(int(peers), int(runs)) for peers, runs in (name.split("x") for name in options.groups))
-    plan = Plan(0.0, options.drawn, FULL.fresh, groups)
-    for group in groups:
-        jobs = [Job(group, 0, seed) for seed in range(plan.seeds)]
-        found = [run_job(job, plan, options.cache, Drawn(job.seed))[-plan.fresh :] for job in jobs]
-        values = [statistics.fmean(map(_value, runs)) for runs in found]
-        print(group.name, f"{statistics.fmean(values):.3f}", *(f"{value:.3f}" for value in values))
+    groups = []
+    for size, _, kind in (name.partition("_") for name in options.groups):
+        peers, _, each = size.partition("x")
+        groups.append(Group(int(peers), int(each), alone=kind == "alone", random=kind == "random"))
+    plan = Plan(options.work or 0.0, options.seeds, options.fresh, tuple(groups))
+    trainer = options.work and Trainer(budget=options.work, data=options.cache / "data", documents=DOCUMENTS)
+    fresh: dict[str, list[float]] = {}
+    for job in jobs_of(plan):
+        runs = run_job(job, plan, options.cache, trainer or Drawn(job.seed))[-plan.fresh :]
+        fresh.setdefault(job.group.name, []).append(statistics.fmean(map(_value, runs)))
+    for name, values in fresh.items():
+        print(name, f"{statistics.fmean(values):.3f}", *(f"{value:.3f}" for value in values))
 
 
 if __name__ == "__main__":

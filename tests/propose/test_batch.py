@@ -94,3 +94,24 @@ def test_a_round_in_a_small_space_does_not_crowd_around_one_point() -> None:
         return [proposal.genome for proposal in made]
 
     assert fmean(_nearest(proposed(Draws(b"round", bytes([i]))), parameters) for i in range(4)) > 0.1
+
+
+@pytest.mark.parametrize("count", [5, 12])
+def test_a_first_round_comes_from_the_middle_of_the_whole_space(count: int) -> None:
+    text = "".join(
+        f"X{at} = 0.01  # log [0.0001, 1.0]\n" if at % 2 else f"X{at} = 1.0  # float [0.0, 1.0]\n"
+        for at in range(count)
+    )
+    space, made = space_of(text), list[SearchProposal]()
+    problem = SearchProblem(b"first", text, "minimize", 0.0, None, no_source)
+    for peer in range(30):
+        claims = [LiveClaim(proposal.source_digest, proposal.replicate, proposal.genome) for proposal in made]
+        made.append(propose(problem, [], claims, worker=f"{peer}", counter=0))
+
+    whole = [proposal for proposal in made if proposal.kind == "random"]
+    off = fmean(
+        abs(each.place(proposal.genome[each.name]) - 0.5) for proposal in whole for each in space.parameters.values()
+    )
+    assert made[0].kind == "baseline"
+    assert 20 < len(whole) < 29, "a few are steps from the first program"
+    assert off == pytest.approx(1 / 6, abs=0.03), "1/4 if each place were equally likely"

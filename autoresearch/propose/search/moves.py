@@ -26,6 +26,15 @@ def anywhere(parameters: Sequence[Parameter], draws: Draws) -> Genome:
     return {parameter.name: parameter.anywhere(draws) for parameter in parameters}
 
 
+def amid(parameters: Sequence[Parameter], draws: Draws) -> Genome:
+    """A genome from the whole space, oftener from the middle of a range than from its ends: between two draws."""
+    genome, other = anywhere(parameters, draws), anywhere(parameters, draws)
+    for each in parameters:
+        if each.ordered:
+            genome[each.name] = each.at((each.place(genome[each.name]) + each.place(other[each.name])) / 2)
+    return genome
+
+
 def around(
     parameters: Sequence[Parameter], centre: Genome, spread: float, change: Callable[[Parameter], float], draws: Draws
 ) -> Genome:
@@ -70,6 +79,12 @@ class SearchSettings:
 
     There are up to twice as many until each word was tried: a model can't decide about what it never saw. In a large
     space such a program is too far from what works to say which word is good (benchmarks unseen, development half).
+    """
+    blind_share: float = 0.9
+    """Share of such programs while others run and no value is known yet: a step from an unknown program teaches less.
+
+    While others run these come oftener from the middle of a range: at its end all of it is on one side. One at a time
+    that was no better (benchmarks unseen, development half).
     """
     word_from: int = 15
     word_share: float = 0.2
@@ -199,10 +214,9 @@ def next_move(
 
     tried = [*(sample.genome for sample in (*working, *failed)), *claimed]
     words = [parameter for parameter in parameters if not parameter.ordered and not parameter.name.startswith("+")]
-    is_large = len(parameters) > settings.small
-    if _is_early(tried, claimed, draws, settings) if is_large else _wants_cover(words, tried, settings):
+    if _wants_cover(parameters, words, history, tried, draws, settings):
         leading = parents[0].genome if parents else space.default()
-        return _covering(parameters, words, leading, tried, draws, usable)
+        return _covering(parameters, words, leading, tried, amid if claimed else anywhere, draws, usable)
     if len(working) < settings.start or not parents:
         return _near(space, parents, draws, usable, min(most, len(parameters)), settings)
     if has_evidence and draws.chance(settings.random_share):
@@ -429,13 +443,23 @@ def _near(
     return _random(parameters, draws, usable)
 
 
-def _is_early(tried: Sequence[Genome], claimed: Sequence[Genome], draws: Draws, settings: SearchSettings) -> bool:
-    """Whether the next genome comes from the whole space though that is large: others run, and few were tried."""
-    return bool(claimed) and len(tried) < settings.dense_from and draws.chance(settings.dense_share)
+def _wants_cover(
+    parameters: Sequence[Parameter],
+    words: Sequence[Parameter],
+    history: SearchHistory,
+    tried: Sequence[Genome],
+    draws: Draws,
+    settings: SearchSettings,
+) -> bool:
+    """Whether the next genome comes from the whole space.
 
-
-def _wants_cover(words: Sequence[Parameter], tried: Sequence[Genome], settings: SearchSettings) -> bool:
-    """Whether the next genome comes from the whole space: every second one at first, until each word was tried."""
+    So it is in a large one for some of the first while others run, in a small one for every second until each word was
+    tried.
+    """
+    if history.claimed and len(tried) == len(history.claimed):
+        return draws.chance(settings.blind_share)
+    if len(parameters) > settings.small:
+        return bool(history.claimed) and len(tried) < settings.dense_from and draws.chance(settings.dense_share)
     if len(tried) % 2 or len(tried) >= 2 * settings.cover:
         return False
     return len(tried) < settings.cover or any(
@@ -448,14 +472,15 @@ def _covering(
     words: Sequence[Parameter],
     leading: Genome,
     tried: Sequence[Genome],
+    draw: Callable[[Sequence[Parameter], Draws], Genome],
     draws: Draws,
     usable: Fresh,
 ) -> Move | None:
-    """A genome from the whole space with the words that were tried least, and the patches of the leading one."""
+    """A drawn genome with the words that were tried least, and the patches of the leading one."""
     counts = {word.name: Counter(genome[word.name] for genome in tried) for word in words}
     patches = {name: value for name, value in leading.items() if name.startswith("+")}
     for _ in range(200):
-        genome = {**anywhere(parameters, draws), **patches}
+        genome = {**draw(parameters, draws), **patches}
         for word in words:
             choices = draws.sample(word.range.choices, len(word.range.choices))
             genome[word.name] = min(choices, key=counts[word.name].__getitem__)
