@@ -146,7 +146,10 @@ class AskAnswer(Answer, frozen=True, kw_only=True):
 
 
 class CheatAnswer(Answer, frozen=True, kw_only=True):
-    """A program that is to cheat on a task, which a model or an agent wrote (``proposer``), and by which hole."""
+    """A program that is to cheat on a task, and by which hole, or a task's fixed files, mended, as one text.
+
+    A model or an agent wrote it (``proposer``).
+    """
 
     schema: str = "autoresearch.cheat/1"
     program: str

@@ -149,7 +149,7 @@ class Node(Protocol):
 
     @operation("POST /v1/cheats", seconds=ASK_SECONDS)
     def cheat(self, request: requests.CheatRequest) -> CheatAnswer:
-        """A program that is to cheat on a folder's task, by the model or the agent; 409 where none may be asked."""
+        """A cheat on a folder's task, or a mend, by the model or the agent; 409 where none may be asked."""
 
     @operation("POST /v1/trust")
     def trust(self) -> node.TrustAnswer:

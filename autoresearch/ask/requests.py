@@ -577,13 +577,15 @@ class PublishTaskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class CheatRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Have the model or the agent write a cheat on the task of a folder.
+    """Have the model or the agent write a cheat on the task of a folder, or with ``holes`` a mend against them.
 
-    ``tried`` says in a line what came of each earlier one, by its source digest in hex.
+    ``tried`` says in a line what came of each earlier one, by its source digest in hex. Each of ``holes`` is what a
+    cheat got through, with what it changes in the program.
     """
 
     task: FolderPath
     tried: Annotated[dict[str, str], Meta(max_length=100)] = {}
+    holes: Annotated[list[str], Meta(max_length=20)] = []
 
 
 class PublishRunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

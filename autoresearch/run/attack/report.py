@@ -65,11 +65,26 @@ class ComparedReport(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
+class MendView(msgspec.Struct, frozen=True, kw_only=True):
+    """Fixed files in which no cheat gets through any more, by ``proposer``: a folder with the task so, and a diff.
+
+    ``baseline`` is what the baseline gets there.
+    """
+
+    title: str
+    why: str
+    proposer: str
+    folder: str
+    diff: str
+    held: int
+    baseline: float
+
+
 class AttackReport(Answer, frozen=True, kw_only=True):
     """What came of the attacks on a task. ``version`` is that of the program, ``attacks`` that of the list of attacks.
 
     ``share`` is the part of the budget that the baseline had. A gain of less than ``margin`` counts as noise.
-    ``others`` are the published reports of the same task, where they were compared.
+    ``others`` are the published reports of the same task, where they were compared. ``mended`` is a mend, if wanted.
     """
 
     schema: str = "autoresearch.attack/1"
@@ -91,6 +106,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
     holes: list[HoleView]
     rows: list[AttackRow]
     others: list[ComparedReport] = msgspec.field(default_factory=list)
+    mended: MendView | None = None
 
     @property
     def held(self) -> int:
@@ -115,7 +131,7 @@ class AttackReport(Answer, frozen=True, kw_only=True):
         """The same for others to read and to repeat, without places on this machine and without ready programs."""
         rows = [msgspec.structs.replace(row, folder="") for row in self.rows]
         holes = [msgspec.structs.replace(hole, folder="", diff="") for hole in self.holes]
-        return msgspec.json.encode(msgspec.structs.replace(self, rows=rows, holes=holes, others=[]))
+        return msgspec.json.encode(msgspec.structs.replace(self, rows=rows, holes=holes, others=[], mended=None))
 
 
 def holes_of(rows: list[AttackRow], diffs: dict[str, str]) -> list[HoleView]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import re
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,12 +20,20 @@ from autoresearch.ask.requests import CheatRequest, OfTask
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import parse_id
-from autoresearch.run.attack.report import AttackReport, AttackRow, ComparedReport, read_report, write_report
+from autoresearch.run.attack.report import (
+    AttackReport,
+    AttackRow,
+    ComparedReport,
+    MendView,
+    read_report,
+    write_report,
+)
 from autoresearch.run.attack.target import ATTACKS_VERSION
-from autoresearch.task.folder_state import STATE_FOLDER
-from autoresearch.task.loading import program_in
+from autoresearch.task.folder_state import STATE_FOLDER, write_files
+from autoresearch.task.folders import copy_task, pin_baseline
+from autoresearch.task.loading import MANIFEST, load_task, program_in, read_file
 from autoresearch.task.model import Task
-from autoresearch.task.program import source_digest
+from autoresearch.task.program import source_digest, split_program
 from autoresearch_cli import home
 from autoresearch_cli.ideas import program_text
 from autoresearch_cli.local_log import open_desk, with_blobs
@@ -35,6 +46,8 @@ SECONDS, QUICK_SECONDS = 300.0, 60.0
 _OWN = "own-"
 # So many published reports are held against an own one.
 _COMPARED = 5
+# A mend that does not hold is asked for again, so often in all; where the last one lies.
+_MENDS, MENDED, MEND_DIFF = 3, "mended", "mend.diff"
 
 
 def written_cheats(task: Task, programs: Sequence[str]) -> dict[str, str]:
@@ -152,6 +165,71 @@ def attack_here(
     finally:
         if sys.stderr.isatty():
             typer.echo("\r\x1b[K", nl=False, err=True)
+
+
+def mended(task: Task, report: AttackReport, seconds: float) -> MendView | None:
+    """Fixed files by the model or the agent with which no cheat of a report gets through; None where none was written.
+
+    The task's own files stay as they are.
+    """
+    through = {row.name: Path(row.folder) for row in report.rows if row.result == "through" and row.folder}
+    holes = [f"{hole.sentence}. {hole.mend}\n{hole.diff}" for hole in report.holes]
+    place, tried = task.folder / STATE_FOLDER / MENDED, dict[str, str]()
+    try:
+        for _ in range(_MENDS if through else 0):
+            answer = home.client().ask(Node.cheat, CheatRequest(task=str(task.folder), tried=tried, holes=holes))
+            say(f"{answer.proposer}: {answer.title}")
+            shutil.rmtree(place, ignore_errors=True)
+            try:
+                copy_task(task, place)
+                diff = _replace_fixed_files(task, place, split_program(answer.program))
+                changed = load_task(place) if task.is_pinned else pin_baseline(place)
+                cheats = {
+                    name: program_in(folder, task.recipe, task.harness).decode() for name, folder in through.items()
+                }
+                again = attack_here(
+                    changed, quick=False, only="", seconds=seconds, place=place / STATE_FOLDER / PROGRAMS, cheats=cheats
+                )
+            except AutoresearchError as error:
+                why = str(error)
+            else:
+                passing = [row.name for row in again.rows if row.result != "held"]
+                why = f"{', '.join(passing)} got through again" if passing else ""
+            if not why:
+                (place / MEND_DIFF).write_text(diff)
+                return MendView(
+                    title=answer.title,
+                    why=answer.why,
+                    proposer=answer.proposer,
+                    folder=str(place),
+                    diff=diff,
+                    held=again.held,
+                    baseline=again.baseline,
+                )
+            say(f"it does not hold: {why}")
+            tried[answer.source_digest] = f"{answer.title}: {why}"
+    except AutoresearchError as error:
+        say(f"no mend: {error.with_hint}")
+    shutil.rmtree(place, ignore_errors=True)
+    return None
+
+
+def _replace_fixed_files(task: Task, place: Path, files: Mapping[str, str]) -> str:
+    """Put other fixed files into a copy of a task, which pins them. Returns what that changes, as a diff."""
+    before = {MANIFEST: read_file(place, MANIFEST), **{name: task.harness[name] for name in files}}
+    manifest = before[MANIFEST]
+    for name, text in files.items():
+        old, new = (hashlib.sha256(content).hexdigest() for content in (before[name], text.encode()))
+        manifest = manifest.replace(old.encode(), new.encode())
+    after = {MANIFEST: manifest, **{name: text.encode() for name, text in files.items()}}
+    write_files(place, after)
+    return "".join(
+        line
+        for name in after
+        for line in difflib.unified_diff(
+            *(each[name].decode().splitlines(keepends=True) for each in (before, after)), f"a/{name}", f"b/{name}"
+        )
+    )
 
 
 def attacked_before(task: Task, *, try_it: bool) -> str:

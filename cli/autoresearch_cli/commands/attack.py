@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -23,12 +24,14 @@ from autoresearch.task.model import Task
 from autoresearch.text import brief, counted
 from autoresearch_cli import home
 from autoresearch_cli.acts.attacks import (
+    MEND_DIFF,
     PROGRAMS,
     QUICK_SECONDS,
     SECONDS,
     Thinker,
     attack_here,
     compared,
+    mended,
     written_cheats,
 )
 from autoresearch_cli.acts.task_folders import named_folder
@@ -45,7 +48,7 @@ _NAMES = 5
     "task attack",
     ("autoresearch task attack .", "try all cheats on the task here"),
     ("autoresearch task attack ~/my-task --quick --publish", "the first half, within a minute, for all to read"),
-    ("autoresearch task attack . --rounds 3", "three cheats by your model or agent; --program tries yours"),
+    ("autoresearch task attack . --rounds 3 --mend", "three cheats by your model or agent, then a mend"),
     see="task reports, task new, task pin, publish task, node doctor task",
 )
 def attack(  # noqa: PLR0913 - each is an option of the command
@@ -61,6 +64,9 @@ def attack(  # noqa: PLR0913 - each is an option of the command
         int,
         typer.Option("--rounds", metavar="N", min=0, max=100, help="N cheats by your model or agent alone."),
     ] = 0,
+    mend: Annotated[
+        bool, typer.Option("--mend", help="Then have your model or agent mend the fixed files, in a copy.")
+    ] = False,
     budget: Annotated[
         float | None,
         typer.Option("--budget", metavar="SECONDS", min=5, max=86_400, help="How long. Left out: 300, or 60."),
@@ -79,7 +85,8 @@ def attack(  # noqa: PLR0913 - each is an option of the command
     A cheat of yours that got through is tried each time after.
 
     With --rounds the daemon asks your model or agent (llm.model, agent.command) for one cheat after the other. Each is
-    told what came of those before.
+    told what came of those before. With --mend it writes fixed files with which none of what got through does so, and
+    the baseline still has a value. They lie in .autoresearch/mended, and your files stay as they are.
     """
     task = load_task(named_folder(folder) if folder else home.task_folder(""))
     is_shipped = task.folder == shipped_as(task).folder
@@ -102,7 +109,8 @@ def attack(  # noqa: PLR0913 - each is an option of the command
     report = attack_here(task, quick=quick, only=only, seconds=seconds, place=place, cheats=cheats, more=more)
     if not is_part and not is_shipped:
         write_report(task.folder, report)
-    report = msgspec.structs.replace(report, others=compared(report))
+    fix = mended(task, report, seconds) if mend and report.through else None
+    report = msgspec.structs.replace(report, others=compared(report), mended=fix)
     if publish:
         home.ask(publishing.publish_task, PublishTaskRequest(task=str(task.folder), attacked=True))
     if json:
@@ -111,7 +119,11 @@ def attack(  # noqa: PLR0913 - each is an option of the command
         _tell(report)
         for other in report.others:
             say(f"beside {short(other.id)} by {person(other.participant)}: {_compared(other)}")
-        if report.holes:
+        if fix:
+            say(f"no cheat gets through {fix.folder}, where the baseline's {report.metric} is {brief(fix.baseline)}")
+            diff = shlex.quote(f"{fix.folder}/{MEND_DIFF}")
+            say(f"read {diff}, then: patch -p1 -d {shlex.quote(str(task.folder))} < {diff}")
+        elif report.holes:
             say(f"→ mend {counted(len(report.holes), 'hole')}, then: autoresearch task attack")
         else:
             say("it says nothing of attacks that were not tried; a person may know more")

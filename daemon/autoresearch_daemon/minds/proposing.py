@@ -28,7 +28,13 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import next_base
 from autoresearch.log.standing.context import trust_context
 from autoresearch.paths import Paths
-from autoresearch.propose.mind.attacking import attack_history, attack_prompt, attack_rules, attack_wish
+from autoresearch.propose.mind.attacking import (
+    attack_history,
+    attack_prompt,
+    attack_rules,
+    attack_wish,
+    measurement_of,
+)
 from autoresearch.propose.mind.brief import file_names, instruction, plain_line, usable_operators
 from autoresearch.propose.mind.history import History, gather
 from autoresearch.propose.mind.recall import known_genome, reply_rules
@@ -240,17 +246,19 @@ def in_sentences(plain: AskAnswer, settings: Settings, ledger: Path) -> AskAnswe
 
 
 def written_cheat(request: CheatRequest, settings: Settings, ledger: Path, spool: Path) -> CheatAnswer:
-    """A cheat on the task of a folder: by the agent's command where one is set up, else by the model.
+    """A cheat on the task of a folder, or a mend: by the agent's command where one is set up, else by the model.
 
     Raises:
-        UsageError: neither is set up, or the folder has no task.
+        UsageError: neither is set up, the folder has no task, or that has nothing to mend.
         CannotRunHere: none may be asked now, or it gave no program.
     """
-    task = load_task(Path(request.task))
+    task, tried, holes = load_task(Path(request.task)), request.tried.values(), request.holes
+    if holes:
+        task = measurement_of(task)
     names = sharing.configured(settings)
     if len(names) == 1:
         hint = "autoresearch node config set llm.model NAME, or agent.command 'PROGRAM {prompt_file}'"
-        raise UsageError("no model and no agent's command is set up, so nobody can think of a cheat", hint=hint)
+        raise UsageError("no model and no agent's command is set up, so nobody can write one", hint=hint)
     chosen, rules = names[-1], attack_rules(task, request.tried)
     with ModelLedger(ledger) as model_ledger, tempfile.TemporaryDirectory(prefix="mind-", dir=spool) as scratch:
         if reason := sharing.objection(chosen, settings, standing(model_ledger, chosen, now_ms()), now_ms()):
@@ -260,14 +268,15 @@ def written_cheat(request: CheatRequest, settings: Settings, ledger: Path, spool
             if chosen == sharing.COMMAND:
                 from autoresearch_daemon.minds.agent_command import change_by_command
 
-                text, wish = attack_history(task, request.tried.values()), attack_wish(task)
+                text, wish = attack_history(task, tried, holes), attack_wish(task, is_mend=bool(holes))
                 cheat = change_by_command(
                     text, task, rules, settings.agent, Path(scratch), turn.spend, wish=wish, cancelled=lambda: False
                 )
             else:
                 from autoresearch_daemon.minds.language_model import change_by_model
 
-                model, prompt = settings.llm, attack_prompt(task, request.tried.values(), settings.llm.prompt_kib << 10)
+                model = settings.llm
+                prompt = attack_prompt(task, tried, holes, model.prompt_kib << 10)
                 within = partial(turn.is_within, model.day_tokens, model.day_cost)
                 cheat = change_by_model(prompt, rules, model, turn.spend, may_go_on=within)
         except ModelFailure as error:
