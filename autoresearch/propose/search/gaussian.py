@@ -133,11 +133,11 @@ def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, floa
     """
     if len(rows) < LEAST_ROWS:
         return belief
-    best, most, asked = belief, -math.inf, rows[:MOST_ROWS]
-    genes = _genes(parameters, [genome for genome, _, _ in asked])
+    best, most, leading = belief, -math.inf, rows[:MOST_ROWS]
+    genes = _genes(parameters, [genome for genome, _, _ in leading])
 
     def likelihood(other: Prior) -> float:
-        made = _fit(tuple(parameters), genes, asked, other)
+        made = _fit(tuple(parameters), genes, leading, other)
         logarithm = math.fsum(np.log(np.diag(made.inverse))) - 0.5 * math.fsum(made.whitened**2)
         # a prior: few rows fit by chance with one width or another, so each doubling must explain something
         logarithm -= math.fsum(abs(math.log2(width)) for width in other.widths.values())
