@@ -20,13 +20,14 @@ IN_PROCESS = {"moons": ["own_number"]}
 OWN = {"gpt-small-smoke": modelling.ATTACKS}
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # one attack of each kind: a run that a referee measures takes several processes with torch
 @pytest.mark.parametrize("name", TASKS)
 def test_a_shipped_task_holds(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
-    monkeypatch.setattr(campaign, "ATTACKS", OWN.get(name, campaign.ATTACKS))
+    quick = [attack for attack in OWN.get(name, campaign.ATTACKS) if attack.quick]
+    monkeypatch.setattr(campaign, "ATTACKS", list({attack.hole: attack for attack in reversed(quick)}.values()))
 
     report = campaign.attack_task(TASKS[name], bench, campaign.Orders(seconds=900, quick=True))
 
     assert [hole.hole for hole in report.holes] == IN_PROCESS.get(name, []), report.holes
-    assert report.tried >= (4 if name in OWN else 8)
+    assert report.tried >= 4
