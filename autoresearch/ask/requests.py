@@ -584,8 +584,8 @@ class CheatRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     task: FolderPath
-    tried: Annotated[dict[str, str], Meta(max_length=100)] = {}
-    holes: Annotated[list[str], Meta(max_length=20)] = []
+    tried: Annotated[dict[str, Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)] = {}
+    holes: Annotated[list[Annotated[str, Meta(max_length=40_000)]], Meta(max_length=20)] = []
 
 
 class PublishRunRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -44,6 +44,8 @@ PROGRAMS = "attacks"
 SECONDS, QUICK_SECONDS = 300.0, 60.0
 # Before the name of a cheat that a person or an agent wrote.
 _OWN = "own-"
+# So many characters say what came of one cheat.
+_RESULT = 1000
 # So many published reports are held against an own one.
 _COMPARED = 5
 # A mend that does not hold is asked for again, so often in all; where the last one lies.
@@ -85,7 +87,7 @@ class Thinker:
             return None
 
     def _next(self, rows: Sequence[AttackRow]) -> tuple[str, str, str]:
-        results = (f"{row.does}: {row.result}, {row.why}" for row in rows)
+        results = (f"{row.does}: {row.result}, {row.why}"[:_RESULT] for row in rows)
         tried = dict(zip(self._digests, results, strict=True))
         answer = home.client().ask(Node.cheat, CheatRequest(task=str(self._task.folder), tried=tried))
         self._digests.append(answer.source_digest)
@@ -207,7 +209,7 @@ def mended(task: Task, report: AttackReport, seconds: float) -> MendView | None:
                     baseline=again.baseline,
                 )
             say(f"it does not hold: {why}")
-            tried[answer.source_digest] = f"{answer.title}: {why}"
+            tried[answer.source_digest] = f"{answer.title}: {why}"[:_RESULT]
     except AutoresearchError as error:
         say(f"no mend: {error.with_hint}")
     shutil.rmtree(place, ignore_errors=True)
