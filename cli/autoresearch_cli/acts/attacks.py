@@ -225,13 +225,12 @@ def _replace_fixed_files(task: Task, place: Path, files: Mapping[str, str]) -> s
         manifest = manifest.replace(old.encode(), new.encode())
     after = {MANIFEST: manifest, **{name: text.encode() for name, text in files.items()}}
     write_files(place, after)
-    return "".join(
-        line
+    lines = {
+        name: (before[name].decode().splitlines(keepends=True), after[name].decode().splitlines(keepends=True))
         for name in after
-        for line in difflib.unified_diff(
-            *(each[name].decode().splitlines(keepends=True) for each in (before, after)), f"a/{name}", f"b/{name}"
-        )
-    )
+    }
+    changes = (difflib.unified_diff(*lines[name], f"a/{name}", f"b/{name}") for name in after)
+    return "".join(line for change in changes for line in change)
 
 
 def attacked_before(task: Task, *, try_it: bool) -> str:

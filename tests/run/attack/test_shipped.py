@@ -17,7 +17,7 @@ IN_PROCESS = {"moons": ["own_number"]}
 
 
 # Its numbers are stated and its files changed as grammar's are: what is its own is how its referee asks a model.
-OWN = {"gpt-small-smoke": ("guesses-nothing", "looks-ahead", "leaves-no-model", "knows-the-text-by-heart")}
+OWN = {"gpt-small-smoke": ("looks-ahead", "leaves-no-model")}
 
 
 @pytest.mark.slow
