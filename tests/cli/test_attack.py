@@ -35,6 +35,18 @@ def test_what_got_through_is_said_with_its_program_and_the_mend(process: Process
     assert not (folder / "attack.json").exists(), "one attack is no report"
 
 
+def test_what_got_through_is_said_where_the_log_can_not_be_read(process: Process, tmp_path: Path) -> None:
+    log = Paths.from_environment(os.environ).log
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("no database")
+
+    result = process("task", "attack", str(shell_task(tmp_path / "count")), "--only", "says-a-number", "--json")
+
+    assert result.returncode == 1, result.stderr
+    assert strictly(result.stdout, AttackReport).through == 1
+    assert "published reports can't be read" in result.stderr
+
+
 def test_an_attack_that_is_none_and_a_folder_that_is_taken_are_refused(process: Process, tmp_path: Path) -> None:
     folder = shell_task(tmp_path / "count")
 

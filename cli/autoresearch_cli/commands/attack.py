@@ -12,7 +12,7 @@ import typer
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.attack_reports import published_report
 from autoresearch.ask.requests import OfTask, PublishTaskRequest
-from autoresearch.errors import UsageError
+from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.people import REPORT_COLUMNS
 from autoresearch.paths import typed_path
@@ -110,7 +110,12 @@ def attack(  # noqa: PLR0913 - each is an option of the command
     if not is_part and not is_shipped:
         write_report(task.folder, report)
     fix = mended(task, report, seconds) if mend and report.through else None
-    report = msgspec.structs.replace(report, others=compared(report), mended=fix)
+    try:
+        others = compared(report)
+    except AutoresearchError as error:  # what was found is told all the same
+        say(f"published reports can't be read: {error.with_hint}")
+        others = []
+    report = msgspec.structs.replace(report, others=others, mended=fix)
     if publish:
         home.ask(publishing.publish_task, PublishTaskRequest(task=str(task.folder), attacked=True))
     if json:
