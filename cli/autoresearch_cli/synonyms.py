@@ -124,6 +124,7 @@ _SETTINGS = {
     "--watch": "node events --follow",
     "--live": "node events --follow",
     "-w": "node events --follow",
+    "--learner": "agent serve trainer",
 }
 
 

@@ -143,7 +143,7 @@ def test_a_script_begins_with_a_repository_and_a_network(daemon: Daemon, toy: Pa
     assert agent.clone_repository(str(toy), clone) == clone  # it is there already
     with pytest.raises(Refused, match="no clone of"):
         agent.clone_repository("https://example.org/other.git", clone)
-    with pytest.raises(NotFound, match="can't be cloned"):
+    with pytest.raises(NotFound, match=r"can't be cloned: fatal: repository .* does not exist"):
         agent.clone_repository(str(tmp_path / "nowhere"), tmp_path / "new")
     with pytest.raises(NotFound, match="is not a file, an invite or an address"):
         agent.connect_to_ensue("https://example.org")

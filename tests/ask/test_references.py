@@ -5,7 +5,9 @@ import pytest
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.runs.boards import resolve_reference, top_answer
 from autoresearch.errors import AmbiguousId, AutoresearchError, NotFound, UsageError
+from autoresearch.log.blobs import BlobStore
 from autoresearch.record.encoding import format_id, short_id
+from tests.ask.registry.making import publish
 
 
 def resolve(story, text, **options):
@@ -110,6 +112,15 @@ def test_a_word_of_another_tool_leads_on_to_a_reference(story, text, hint):
     with pytest.raises((NotFound, UsageError)) as caught:
         resolve(story, text)
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["right", "environment/right", "alike"])
+def test_the_name_of_a_component_leads_to_its_id(story, tmp_path, text):
+    name = text.rpartition("/")[2]
+    publish(story.notebook.log, BlobStore(tmp_path / "blobs"), name)
+    with pytest.raises((NotFound, UsageError)) as caught:
+        resolve(story, text)
+    assert caught.value.hint == f"the id of a component: autoresearch search {name}"
 
 
 def test_a_beginning_that_all_share_is_ambiguous_and_lists_candidates(story):

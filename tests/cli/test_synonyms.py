@@ -106,6 +106,7 @@ def test_a_folder_of_such_a_name_is_run(cli: Cli, tmp_path: Path, monkeypatch: p
         ("task get --name moons", "→ autoresearch task get TASK"),
         ("show --run x", "→ autoresearch show ID"),
         ("up --detach", "→ autoresearch up"),
+        ("train --learner", "→ autoresearch agent serve trainer"),
         ("status --watch", "→ autoresearch node events --follow"),
         ("node events --watch", "Did you mean --follow?"),
         ("-v", "Did you mean --version?"),

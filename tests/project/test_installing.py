@@ -74,6 +74,23 @@ def test_a_name_that_can_be_no_folder_is_refused(tmp_path: Path, name: str) -> N
         find_offer("policy", str(tmp_path / "mine.py"), tmp_path, name=name)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/q.git",
+        "https://127.0.0.1:1/q.git@v1",
+        "git+https://example.org/q",
+        "file:///srv/mine.py",
+        "git@example.org:ann/q.git",
+        "example.org/ann/q",
+    ],
+)
+def test_an_address_leads_to_a_clone(tmp_path: Path, address: str) -> None:
+    with pytest.raises(UsageError, match="is an address, no name of a component") as caught:
+        find_offer("policy", address, tmp_path)
+    assert caught.value.hint == "git clone ADDRESS FOLDER, then autoresearch install policy ./FOLDER"
+
+
 def test_a_component_of_ones_own_is_never_overwritten(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     (tmp_path / "mine.py").write_bytes(CODE)

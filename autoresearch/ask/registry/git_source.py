@@ -144,6 +144,12 @@ def _is_as_committed(path: Path, file: File) -> bool:
     return is_same and stat.S_ISREG(mode) and bool(mode & stat.S_IXUSR) == file.executable
 
 
+def _cause(output: str) -> str:
+    """Why git failed, of all that it printed."""
+    lines = output.splitlines() or ["git says no more"]
+    return one_line(next((line for line in lines if line.startswith(_SAID)), lines[-1]), 200)
+
+
 def _origin(git: _Git, place: Path) -> str:
     """The address that a repository was cloned from, of its own file alone; empty where it says none."""
     with suppress(NotFound, UnicodeDecodeError):
@@ -167,8 +173,8 @@ def clone(url: str, folder: Path) -> None:
     except git.exc.GitCommandNotFound as error:
         raise CannotRunHere("git is not on this machine", hint="apt install git") from error
     except git.exc.GitError as error:
-        reason = one_line(str(getattr(error, "stderr", "") or error).strip(" \n'").splitlines()[-1], 200)
-        raise NotFound(f"{one_line(url, 80)} can't be cloned: {reason}", hint="check the address") from error
+        cause = _cause(str(getattr(error, "stderr", "") or error).strip(" \n'").removeprefix("stderr: '"))
+        raise NotFound(f"{one_line(url, 80)} can't be cloned: {cause}", hint="check the address") from error
 
 
 def origin_of(folder: Path) -> str:
@@ -238,11 +244,8 @@ class _Git:
         if late.is_set():
             raise TimedOut(f"{what}: it took more than {seconds:g} s", hint="try again later")
         if status:
-            lines = b"".join(errors).decode("utf-8", "replace").strip().splitlines()
-            reason = next(
-                (line for line in lines if line.startswith(_SAID)), lines[-1] if lines else "git says no more"
-            )
-            raise NotFound(f"{what}: {one_line(reason, 200)}", hint="a peer may have it: autoresearch network peers")
+            cause = _cause(b"".join(errors).decode("utf-8", "replace").strip())
+            raise NotFound(f"{what}: {cause}", hint="a peer may have it: autoresearch network peers")
         return output
 
     def files(self, commit: str, seconds: float = SECONDS) -> list[File]:

@@ -338,10 +338,13 @@ def _resolve(log: Log, start: str, steps: str) -> bytes:
         return log.records.resolve(start)
     except (NotFound, UsageError) as error:
         word = start.lower().removeprefix("@")
+        kind, _, name = start.rpartition("/")
         near = next((name for name, words in _WORDS.items() if word in words.split()), "")
         hint = f"did you mean {near}{steps}? {near} is {_NAMED[near]}" if near else error.hint
         if any(task.name == start for task in log.tasks.all()):
             hint = f"the best run of the task {start}: @ --task {start}"
+        elif log.releases.named(kind, name):
+            hint = f"the id of a component: autoresearch search {name}"
         elif word in _NEWEST:
             hint = "autoresearch run list begins with the newest"
         elif not near and isinstance(error, UsageError) and not hint.startswith("did you mean"):

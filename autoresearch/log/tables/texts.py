@@ -148,8 +148,9 @@ class Releases:
         return ReleaseRow(*rows[0]) if rows else None
 
     def named(self, kind: str, name: str) -> list[ReleaseRow]:
-        """All releases of this type and name, of all publishers, in no order."""
-        return [ReleaseRow(*row) for row in self._reader.rows(f"{_ROWS} WHERE name = ? AND type = ?", name, kind)]
+        """All releases of this name and type, or of any type where that is empty, of all publishers, in no order."""
+        query = f"{_ROWS} WHERE name = ? AND ? IN (type, '')"
+        return [ReleaseRow(*row) for row in self._reader.rows(query, name, kind)]
 
     def authors(self) -> list[bytes]:
         """The devices that published releases."""

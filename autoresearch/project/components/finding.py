@@ -92,6 +92,8 @@ def _offer(kind: str, name: str, class_name: str, description: str) -> Component
     )
 
 
+# A place on the web or of git, whose names have colons and points before a slash.
+_ADDRESS = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:|[\w-]+(\.[\w-]+)+/\w")
 _GYMNASIUM = "gymnasium>=1.0"
 # What a person writes before an id, and before the address of a server or the image of a container.
 GYM, OPENENV = "gym:", "openenv:"
@@ -247,6 +249,9 @@ def find_offer(
         if kind != "environment":
             raise UsageError(f"{library} has environments, no {kind}", hint=f"autoresearch install environment {spec}")
         return _renamed(of_library(spec.partition(":")[2]), name)
+    if _ADDRESS.match(spec):
+        hint = f"git clone ADDRESS FOLDER, then autoresearch install {kind} ./FOLDER"
+        raise UsageError(f"“{one_line(spec, 80)}” is an address, no name of a component", hint=hint)
     if spec.startswith((".", "/", "~")) or spec.endswith(".py"):
         return _own(kind, Path(spec), folder, class_name, name)
     full_name, _, version = spec.partition("==")

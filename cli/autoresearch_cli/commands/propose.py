@@ -307,4 +307,4 @@ def claim(
     answer = home.client().ask(Node.claim, ClaimRequest(program=idea.program, minutes=minutes, **names))
     yield answer
     say(f"claimed “{answer.claim.title}” until {clock(answer.claim.until_ms)}")
-    say("→ autoresearch run, autoresearch run claims")
+    say(f"→ autoresearch run, autoresearch run claims {idea.task.name}")
