@@ -343,7 +343,7 @@ def _resolve(log: Log, start: str, steps: str) -> bytes:
         hint = f"did you mean {near}{steps}? {near} is {_NAMED[near]}" if near else error.hint
         if any(task.name == start for task in log.tasks.all()):
             hint = f"the best run of the task {start}: @ --task {start}"
-        elif log.releases.named(kind, name):
+        elif start.isprintable() and log.releases.named(kind, name):  # what is no text can't be looked for
             hint = f"the id of a component: autoresearch search {name}"
         elif word in _NEWEST:
             hint = "autoresearch run list begins with the newest"
