@@ -18,6 +18,7 @@ from autoresearch.record.kinds import Claim, Task, Withdrawal
 from autoresearch.task.loading import load_task, shipped_by_name, shipped_task
 from autoresearch.task.program import source_digest
 from autoresearch.text import sign_of
+from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
 from tests.ask.notebook import Notebook
 from tests.daemon.toy import TRAIN, write_toy_task
@@ -283,7 +284,8 @@ def test_where_values_are_impossible_is_a_dead_end(tmp_path):
 def test_the_search_leaves_the_part_where_values_are_impossible(tmp_path, direction, diverged, fault):
     """A printed number that diverged is not believed: its neighbours are not tried one after the other."""
     beyond, sign = 0, sign_of(direction)
-    with Notebook.at(tmp_path) as notebook:
+    # Ids decide what is drawn; by drawn keys there are at times six.
+    with Notebook.at(tmp_path, mine=KeyPair.from_seed(b"m" * 32)) as notebook:
         task = published_toy(notebook, tmp_path / "toy", direction)
         for number in range(16):
             me = notebook.mine.public
@@ -294,7 +296,7 @@ def test_the_search_leaves_the_part_where_values_are_impossible(tmp_path, direct
             fields = {"genome": made.genome, "source_digest": made.source_digest, "replicate": made.replicate}
             value = diverged if x > 0.5 else sign * (1 - x + (y - 0.6) ** 2)
             notebook.run(task.digest, value, source=made.source, parent=made.parent, budget=1.0, **fields)
-    assert 1 <= beyond <= 8, "the others are near what worked"
+    assert 1 <= beyond <= 5, "the others are near what worked"
     assert {(run.value, run.believed, fault in run.fault) for run in runs} == {
         (None, True, True),
         *((run.value, True, False) for run in runs if run.value is not None),
