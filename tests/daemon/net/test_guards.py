@@ -261,3 +261,13 @@ async def test_a_frozen_peer_is_dropped(tmp_path):
         # Its connection stands, its kernel acknowledges, and no stream is ever answered.
         other.get_network().set_stream_handler(never)
         await until(lambda: not a.watch.is_connected(str(other.get_id())), 30)
+
+
+@in_trio
+async def test_the_place_of_a_host_that_closes_is_free_even_if_its_goodbye_takes_too_long(tmp_path, monkeypatch):
+    async with running(tmp_path / "a") as a:
+        async with running(tmp_path / "b") as b:
+            await b.dial(a.addresses()[0])
+            await until(lambda: a.gate.places() == 1)
+            monkeypatch.setattr(guards, "CLOSE_SECONDS", 0)
+        await until(lambda: a.gate.places() == 0, seconds=10)  # without its socket closed, more than twenty

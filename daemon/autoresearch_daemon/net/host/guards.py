@@ -205,6 +205,12 @@ async def cut(connection: INetConn) -> None:
     await quietly(connection.close)
 
 
+async def part(connection: INetConn) -> None:
+    """Say goodbye, then close, whether or not the goodbye was said in time: the peer keeps a place until then."""
+    await quietly(connection.close)
+    await quietly(connection.muxed_conn.secured_conn.close)  # type: ignore[attr-defined]
+
+
 async def dispose(stream: INetStream) -> None:
     """Let go of a stream that this side is done with, also when the peer never closes its own side.
 

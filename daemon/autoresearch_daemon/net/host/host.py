@@ -158,7 +158,7 @@ class Host:
         with trio.CancelScope(shield=True):
             async with trio.open_nursery() as nursery:
                 for connection in self._host.get_network().get_connections():
-                    nursery.start_soon(guards.quietly, connection.close)
+                    nursery.start_soon(guards.part, connection)
             await guards.quietly(self._host.close)
 
     # --- what is asked of it ---
