@@ -433,6 +433,7 @@ class Why(StrEnum):
     VERIFYING = "verifying"
     PREPARING_DATA = "preparing_data"
     INSTALLING_PACKAGES = "installing_packages"
+    COMPILING_LIBRARIES = "compiling_libraries"
     TESTING_CARD = "testing_card"
     STARTING = "starting"
     PAUSED_BY_PERSON = "paused_by_person"
@@ -517,6 +518,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.VERIFYING: "verifying a run of another participant",
     Why.PREPARING_DATA: "making the task's data, once",
     Why.INSTALLING_PACKAGES: "installing the task's packages, once",
+    Why.COMPILING_LIBRARIES: "compiling the installed Python libraries, once",
     Why.TESTING_CARD: "testing the graphics card, once",
     Why.STARTING: "the worker is starting",
     Why.PAUSED_BY_PERSON: "paused by you: autoresearch node resume",

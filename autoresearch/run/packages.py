@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import cache_from_source
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -214,6 +215,8 @@ INSTALL_SECONDS = 3600.0
 UNUSED_DAYS = 30
 _LOCK_SECONDS = 0.2
 _BASE = "autoresearch_base.pth"
+# Folders of packages with the time of their last change, compiled as far as they are Python of this version.
+_compiled: set[tuple[Path, int]] = set()
 _COMPILE = "import compileall, sys; compileall.compile_dir(sys.argv[1], maxlevels=100, quiet=2, workers=0)"
 
 
@@ -243,6 +246,32 @@ def task_python(
     if not most and not package_set.is_installed(place):
         raise task_not_allowed(task)
     return package_set.python(place, most, cancelled=cancelled)
+
+
+def uncompiled_folders() -> list[Path]:
+    """Folders of this Python's packages that were installed without being compiled, where that can be made up for."""
+    folders = []
+    for folder in layout.package_folders():
+        if not os.access(folder, os.W_OK) or (folder, folder.stat().st_mtime_ns) in _compiled:
+            continue
+        sources = (*folder.glob("*.py"), *folder.glob("*/__init__.py"))
+        if all(Path(cache_from_source(source)).exists() for source in sources):
+            _compiled.add((folder, folder.stat().st_mtime_ns))
+        else:
+            folders.append(folder)
+    return folders
+
+
+def compile_libraries(folder: Path) -> None:
+    """Compile the packages in a folder; what is no Python of this version stays as it is.
+
+    A run sees the folder and can't keep what it compiles there. Torch alone takes each process of it three seconds
+    more, which a budget in seconds pays. Installers such as uv compile nothing, and pip has ``--no-compile``.
+    """
+    with suppress(CannotRunHere, TimedOut):  # then runs are slower
+        command = [sys.executable, "-I", "-c", _COMPILE, str(folder)]
+        call(command, f"{folder} can't be compiled", seconds=INSTALL_SECONDS)
+    _compiled.add((folder, folder.stat().st_mtime_ns))
 
 
 def program_python(source: str, bench: Bench) -> layout.Interpreter | None:

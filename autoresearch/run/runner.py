@@ -36,7 +36,7 @@ from autoresearch.run.folder import (
     write_outcome,
     write_request,
 )
-from autoresearch.run.packages import is_installed, task_python
+from autoresearch.run.packages import compile_libraries, is_installed, task_python, uncompiled_folders
 from autoresearch.run.preflight import check_card, forget_runs, preflight, remember_run
 from autoresearch.run.proving import asks_for_card, fault_of_card, prove
 from autoresearch.run.sandbox.capture import RunProgress
@@ -96,6 +96,9 @@ def make_bench(
         on_stage(Why.TESTING_CARD)
         make_nodes()
         prove(card.uuid, place.level)
+    for folder in uncompiled_folders():
+        on_stage(Why.COMPILING_LIBRARIES)
+        compile_libraries(folder)
     if task.packages and not is_installed(task, place.environments):
         on_stage(Why.INSTALLING_PACKAGES)
     python = task_python(task, place.environments, may_install=lambda: conditions.may_install, cancelled=cancelled)

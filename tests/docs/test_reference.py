@@ -75,6 +75,7 @@ def test_every_table_of_a_task_has_a_heading(name: str) -> None:
 # What a worker does, which needs nobody.
 BUSY = {
     *(Why.RUNNING, Why.LOOKING, Why.PROPOSING, Why.VERIFYING, Why.PREPARING_DATA, Why.INSTALLING_PACKAGES),
+    Why.COMPILING_LIBRARIES,
     *(Why.TESTING_CARD, Why.STARTING, Why.STOPPING, Why.ASKED_FOR_TIME, Why.ASKED_FOR_PROPOSALS),
 }
 
