@@ -1,7 +1,7 @@
 """How many planted holes ``autoresearch task attack`` finds, and how often it accuses a sound task.
 
-python -m benchmarks.attacks                    the table of all 80 tasks
-python -m benchmarks.attacks --half fresh_unseen  of the half that nobody tuned the attacks to
+python -m benchmarks.attacks                    the table of all 120 tasks
+python -m benchmarks.attacks --half third          of the half that nobody tuned the attacks to
 python -m benchmarks.attacks ties-planted       of one task
 python -m benchmarks.attacks --check            is each hole open, and each sound twin closed, by its cheat?
 python -m benchmarks.attacks --write DIR        write the folders
