@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from autoresearch.run.attack import campaign
@@ -16,7 +17,8 @@ TASKS = {task.name: task for task in shipped_tasks() if not task.limits.card}
 IN_PROCESS = {"moons": ["own_number"]}
 
 
-# Its numbers are stated and its files changed as grammar's are: what is its own is how its referee asks a model.
+# Its numbers are stated and its files changed as grammar's are: what is its own is how its referee asks a model. Here
+# that is a small one, as a participant may make it.
 OWN = {"gpt-small-smoke": ("looks-ahead", "leaves-no-model")}
 
 
@@ -27,7 +29,11 @@ def test_a_shipped_task_holds(tmp_path: Path, name: str, monkeypatch: pytest.Mon
     attacks = [attack for attack in campaign.ATTACKS if name not in OWN or attack.name in OWN[name]]
     monkeypatch.setattr(campaign, "ATTACKS", attacks)
 
-    report = campaign.attack_task(TASKS[name], bench, campaign.Orders(seconds=900, quick=True))
+    task = TASKS[name]
+    small = task.baseline.replace(b"DEPTH = 6 ", b"DEPTH = 2 ").replace(b"WIDTH = 384 ", b"WIDTH = 192 ")
+    task = msgspec.structs.replace(task, baseline=small)
+
+    report = campaign.attack_task(task, bench, campaign.Orders(seconds=900, quick=True))
 
     assert [hole.hole for hole in report.holes] == IN_PROCESS.get(name, []), report.holes
     assert report.tried >= (len(OWN[name]) if name in OWN else 8)
