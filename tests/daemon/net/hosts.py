@@ -110,7 +110,7 @@ async def stranger(host: Host | None = None, **options: Any) -> AsyncIterator[An
                 await other.close()
 
 
-async def until(condition: Callable[[], object], seconds: float = 20) -> None:
+async def until(condition: Callable[[], object], seconds: float = 60) -> None:
     with trio.fail_after(seconds):
         while not condition():  # noqa: ASYNC110 - waits for whatever the condition looks at
             await trio.sleep(0.01)
