@@ -7,6 +7,7 @@ import stat
 
 import pytest
 import trio
+from autoresearch_daemon.net.host import guards
 from autoresearch_daemon.net.host.dialling import LOOK_SECONDS as DIALLER_SECONDS
 from autoresearch_daemon.net.host.dialling import Unreachable
 from autoresearch_daemon.net.host.host import Host, HostRefused
@@ -377,7 +378,8 @@ async def test_peers_on_the_local_network_find_each_other(tmp_path):
 
 @pytest.mark.slow
 @in_trio
-async def test_a_host_that_nobody_can_call_is_called_through_a_peer(tmp_path):
+async def test_a_host_that_nobody_can_call_is_called_through_a_peer(tmp_path, monkeypatch):
+    monkeypatch.setattr(guards, "LINGER_SECONDS", 0.2)  # a call may take longer than a stream that is over may linger
     async with (
         running(tmp_path / "relay") as relay,
         running(tmp_path / "home", listen="") as home,
@@ -392,6 +394,7 @@ async def test_a_host_that_nobody_can_call_is_called_through_a_peer(tmp_path):
         for host, peer in ((other, home.peer), (home, other.peer)):
             (seen,) = [info for info in host.peers() if info.peer == peer]
             assert seen.address.endswith("/p2p-circuit")
+        await trio.sleep(1)
         stream = await other.open_sync(home.peer)
         await stream.send(b"abc")
         assert await stream.receive() == b"cba"

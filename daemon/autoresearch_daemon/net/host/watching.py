@@ -44,7 +44,19 @@ HOP, STOP = TProtocol(PROTOCOL_ID), TProtocol(STOP_PROTOCOL_ID)
 
 
 class GuardedRelay(CircuitV2Protocol):
-    """The library's relay; a place is for whoever asks. Stock, anybody may take places in anybody's name."""
+    """The library's relay; a place is for whoever asks. Stock, anybody may take places in anybody's name.
+
+    The stream that brings a call is in use for as long as the connection in it stands; stock, its handler ends at once.
+    """
+
+    async def handle_incoming_connection(self, stream: INetStream, remote_peer_id: bytes) -> None:
+        """Take a call, and return when it is over."""
+        network, peer = self.host.get_network(), ID(remote_peer_id)
+        before = list(network.get_connections(peer))
+        await super().handle_incoming_connection(stream, remote_peer_id)
+        for connection in network.get_connections(peer):
+            if connection not in before:
+                await connection.event_closed.wait()  # type: ignore[attr-defined]
 
     async def _handle_reserve(self, stream: INetStream, msg: HopMessage) -> None:
         msg.ClearField("peer")
