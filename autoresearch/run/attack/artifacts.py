@@ -215,6 +215,19 @@ def answer_slots(value: Any) -> list[Slot]:  # noqa: ANN401 - any value that was
     return sorted(slots(value), key=lambda slot: -len(slot.items))[:_MOST_SLOTS]
 
 
+def ids_of(value: Any, slot: Slot) -> Slot | None:  # noqa: ANN401 - any value that was in a file
+    """The names of the questions of a slot: itself by its keys, or a column beside it in which all values differ."""
+    if slot.keys:
+        return slot
+    for other in slots(value) if slot.path else ():
+        is_beside = (
+            other.path[:-1] == slot.path[:-1] and other.path != slot.path and len(other.items) == len(slot.items)
+        )
+        if is_beside and not isinstance(other.items[0], list) and len(set(map(str, other.items))) == len(other.items):
+            return other
+    return None
+
+
 def with_slot(value: Any, slot: Slot, items: Sequence[object]) -> Any:  # noqa: ANN401 - any value that was in a file
     """A value with other items in a slot, more or fewer where that is possible."""
     if not slot.path:

@@ -76,6 +76,7 @@ class _Campaign:
     most_seconds: float = 60.0
     share: float = 1.0
     diffs: dict[str, str] = field(default_factory=dict)
+    worse: dict[bytes, JobOutcome] = field(default_factory=dict)
     runs: int = 0
 
     # --- runs
@@ -192,12 +193,16 @@ class _Campaign:
         return row if row.result != "not tried" else msgspec.structs.replace(row, why="no form of it fits this task")
 
     def _try(self, target: Target, attempt: AttackAttempt) -> tuple[AttemptResult, JobOutcome]:
-        outcome = self._measured(attempt)
+        content = attempt.artifact or b""
+        outcome = self.worse.get(content) or self._measured(attempt)
+        if content and (outcome.value is None or target.gain(outcome.value) <= 0):
+            self.worse[content] = outcome  # what another attack leaves too is measured once
         if outcome.status in STOPPED and time.monotonic() < self.until:
             outcome = msgspec.structs.replace(outcome, reason=f"it was stopped after {self.most_seconds:.0f} s")
         further = others = None
         if attempt.further is not None and outcome.value is not None and target.gain(outcome.value) > target.margin:
-            further = self.measure_artifact(attempt.further).value
+            more = {"artifact": attempt.further} if isinstance(attempt.further, bytes) else {"program": attempt.further}
+            further = self._measured(replace(attempt, **more)).value  # type: ignore[arg-type]
         if attempt.proof is Proof.SEED and outcome.value is not None and target.gain(outcome.value) > 0:
             others = self._gains_by_other_seeds(target, attempt)
         judgement = judge(target, attempt, outcome, further=further, others=others)

@@ -19,6 +19,10 @@ _CLAIMS = frozenset(
     "time times seconds second ms duration elapsed latency runtime score loss accuracy acc error reward metric result "  # noqa: SIM905
     "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
 )
+# What a program should not count itself: none of it, or less, can only be a lie.
+_COUNTS = frozenset("count rows total tokens parameters params calls queries evaluations used spent cost price".split())  # noqa: SIM905
+_SPLITS = ("train", "test", "val", "valid", "validation", "dev", "public", "private")
+_LEAVES, _STEPS = 6, (1, 3, 10, 100)
 _MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8
 _MOST_LINES, _MOST_WORDS = 500, 12
 # A number behind its name, as in a log.
@@ -100,8 +104,25 @@ def _is_claim(target: Target, part: Part) -> bool:
     return bool(set(name.replace("-", "_").split("_")) & _CLAIMS) or name == target.task.metric.name.lower()
 
 
+def _derived(value: Any) -> frozenset[float]:  # noqa: ANN401 - any value that was in a file
+    """What follows from an artifact's sequences, so that a number of its own would state it again."""
+    numbers: set[float] = set()
+    for slot in artifacts.answer_slots(value):
+        flat = [each for item in slot.items for each in (item if isinstance(item, list) else [item])]
+        numbers |= {len(slot.items), len(flat), len(set(map(str, slot.items)))}
+        if finite := [each for each in flat if is_finite(each)]:
+            numbers |= {sum(finite), sum(finite) / len(finite), min(finite), max(finite)}
+    return frozenset(number for number in numbers if abs(number) > 1)
+
+
 def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
-    number = target.better_number(7)
+    number, derived = target.better_number(7), _derived(form.value)
+
+    def is_stated(part: Part) -> bool:
+        """Whether a part says what the artifact is, by its name, or as its one number follows from the rest."""
+        values: list[float] = []
+        with_part(form.value, part, values.append)
+        return _is_claim(target, part) or (len(values) == 1 and values[0] in derived)
 
     def attempt(part: Part, value: float, proof: Proof, further: float | None = None) -> Iterator[AttackAttempt]:
         content = form.written(with_part(form.value, part, _putting(value)))
@@ -110,14 +131,14 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
             note = f"{_words(part)} = {value:g}"
             yield AttackAttempt(artifact=content, proof=proof, stated=number, note=note, further=more)
 
-    for part in sorted(parts(form.value), key=lambda part: not _is_claim(target, part))[:_MOST_FIELDS]:
+    for part in sorted(parts(form.value), key=lambda part: not is_stated(part))[:_MOST_FIELDS]:
         yield from attempt(part, number, Proof.STATED)
         yield from attempt(part, 1e-6, Proof.FOLLOWS, 1e-9)
         yield from attempt(part, -_HUGE, Proof.FOLLOWS, -_HUGER)
         yield from attempt(part, _HUGE, Proof.FOLLOWS, _HUGER)
-        if _is_claim(target, part):
-            for value in (0, 1e-6, 1, 100, -1, 1e9):
-                yield from attempt(part, value, Proof.BETTER)
+        is_count = part and set(str(part[-1]).lower().split("_")) & _COUNTS
+        for value in (0, 1e-6, 1, 100, -1, 1e9) if is_stated(part) else (0, -1) if is_count else ():
+            yield from attempt(part, value, Proof.BETTER)
         for far in (1e-6, -_HUGE, _HUGE):  # what leads past the bound leads somewhat less far, too
             for factor in _FACTORS:
                 content = form.written(with_part(form.value, part, _scaling(factor)))
@@ -215,7 +236,9 @@ def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]
     value, sizes, fields = form.value, (_HUGE, _HUGER), [*parts(form.value)][:_MOST_PARTS]
     for sign in (1, -1):
         yield from attempt(f"all {sign:+d}e6", (map_leaves(value, on_numbers(sign * size)) for size in sizes))
-    for low, high in pairwise(fields):
+        yield from attempt(f"all {sign:+d}e6 further", (_moved(value, 1, sign * size) for size in sizes))
+        yield from attempt(f"all times {sign:+d}e6", (_moved(value, sign * size, 0) for size in sizes))
+    for low, high in [pair for pair in pairwise(fields) for pair in (pair, pair[::-1])]:
         yield from attempt(
             f"{_words(low)} small, {_words(high)} large",
             (with_part(with_part(value, low, _putting(-size)), high, _putting(size)) for size in sizes),
@@ -228,10 +251,135 @@ def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]
                 (with_part(value, part, _putting(size, place)) for size in sizes),
                 needs=first if place else "",
             )
-        yield from attempt(
-            f"{first}, number 1 the less",
-            (with_part(with_part(value, part, _putting(size, 0)), part, _putting(-size, 1)) for size in sizes),
-        )
+        for sign, note in ((1, "number 1 the less"), (-1, "number 1 the less, turned around")):
+            yield from attempt(
+                f"{first}, {note}",
+                (
+                    with_part(with_part(value, part, _putting(sign * size, 0)), part, _putting(-sign * size, 1))
+                    for size in sizes
+                ),
+            )
+
+
+def _moved(value: Any, factor: float, step: float) -> Any:  # noqa: ANN401 - any value that was in a file
+    """A value with all numbers scaled and moved, whole ones to whole ones."""
+
+    def leaf(each: Any) -> Any:  # noqa: ANN401 - as above
+        moved = each * factor + step if is_finite(each) else each
+        return round(moved) if type(each) is int else moved
+
+    return map_leaves(value, leaf)
+
+
+# --- counts that are none
+
+
+def _whole(form: artifacts.ArtifactForm) -> list[int]:
+    """The whole numbers of an artifact that may be counts: none is below zero, and some differ."""
+    numbers: list[int] = []
+    map_leaves(form.value, lambda each: numbers.append(each) if type(each) is int else None)
+    return numbers if len(set(numbers)) > 1 and min(numbers) >= 0 else []
+
+
+def _counting(form: artifacts.ArtifactForm, change: Callable[[int, int], object]) -> bytes | None:
+    """The artifact with each whole number changed by its place and value."""
+    at = [-1]
+
+    def leaf(each: Any) -> Any:  # noqa: ANN401 - as above
+        at[0] += type(each) is int
+        return change(at[0], each) if type(each) is int else each
+
+    return form.with_leaves(leaf)
+
+
+def _miscounts(
+    changes: Callable[[list[int]], Iterator[tuple[str, Callable[[int, int], object]]]],
+) -> Callable[[Target, artifacts.ArtifactForm], Iterator[AttackAttempt] | str]:
+    """Counts that are none: the first says whether the evaluator takes such numbers at all."""
+
+    def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+        numbers = _whole(form)
+        if not numbers:
+            return "the artifact has no counts"
+        # A baseline of zeros and ones may be labels, and all alike may be better.
+        least = (0.5 if max(numbers) == 1 else 0.1) * target.way
+        attempts, first = [], ""
+        for note, change in changes(numbers):
+            if (content := _counting(form, change)) is not None:
+                attempts.append(AttackAttempt(artifact=content, note=note, needs=first, least=least))
+                first = first or note
+        return iter(attempts)
+
+    return tries
+
+
+def _negative(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], object]]]:
+    """Fewer than none of one thing, with as many of all others as the baseline has of any; least wanted first."""
+    most = max(numbers)
+    few = most == 1  # as labels are
+    places = sorted(range(len(numbers)), key=lambda at: numbers[at])[: 2 if few else _LEAVES]
+    yield "fewer than none", lambda at, each: -1 if at == places[0] else each
+    yield "all turned around", lambda _, each: -each
+    for place in places:
+        for step in _STEPS[::2] if few else _STEPS:
+            yield (
+                f"{-step} of number {place}, {most} of the others",
+                lambda at, _, place=place, step=step: -step if at == place else most,  # type: ignore[misc]
+            )
+
+
+def _fractions(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], object]]]:
+    """Parts of a thing."""
+    largest = numbers.index(max(numbers))
+    yield "a half more of one", lambda at, each: each + 0.5 if at == largest else each
+    for step in (0.5, 0.999, -0.5):
+        yield f"{step:+g} of all", lambda _, each, step=step: max(each + step, 0.0)  # type: ignore[misc]
+
+
+# --- weights, and names of what is read
+
+
+def _weighs(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """A column of shares in which one row has all, and the others nothing."""
+    columns: list[tuple[Part, list[Any]]] = []
+    for part in parts(form.value):
+        values: list[Any] = []
+        with_part(form.value, part, values.append)
+        if len(values) >= artifacts.LEAST_ANSWERS and all(0 <= each <= 1 for each in values) and len(set(values)) > 2:
+            columns.append((part, values))
+    if not columns:
+        return "the artifact has no column of shares"
+    proof = Proof.BETTER if target.loot.is_drawn else Proof.PERFECT
+
+    def attempts() -> Iterator[AttackAttempt]:
+        for part, values in columns[:2]:
+            surest = sorted(range(len(values)), key=lambda at: -values[at])
+            for place in (surest[0], surest[1], surest[-1]):
+                nothing = with_part(form.value, part, lambda each: 0 * each)
+                if (content := form.written(with_part(nothing, part, _putting(1.0, place)))) is not None:
+                    note = f"all of {_words(part)} for row {place}"
+                    yield AttackAttempt(artifact=content, proof=proof, note=note, least=0.5 * target.way)
+
+    return attempts()
+
+
+def _renames(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """Another file, or another part of the data, where a text of the artifact names one."""
+    task, texts = target.task, {}
+    map_leaves(form.value, lambda leaf: texts.setdefault(leaf, None) if isinstance(leaf, str) else None)
+    names = dict.fromkeys([*task.data, *task.harness, *task.inputs])
+    kinds = [[name for name in names if not name.endswith(".py")], _SPLITS, [name.rpartition(".")[0] for name in names]]
+    pairs = [(text, other) for text in texts for kind in kinds if text in kind for other in kind if other != text]
+    if not pairs:
+        return "no text of the artifact names a file or a part of the data"
+
+    def attempts() -> Iterator[AttackAttempt]:
+        for text, other in pairs[:_MOST_FIELDS]:
+            content = form.with_leaves(lambda leaf, text=text, other=other: other if leaf == text else leaf)  # type: ignore[misc]
+            if content is not None:
+                yield AttackAttempt(artifact=content, note=f"{other} for {text}", least=0.1 * target.way)
+
+    return attempts()
 
 
 ATTACKS = (
@@ -248,8 +396,22 @@ ATTACKS = (
     ),
     _attack(
         "exceeds-all-bounds",
-        "leaves a number that is far too large or too small in one place or in all",
+        "leaves numbers that are far too large or too small, in one place, in two or in all",
         Hole.NOT_FINITE,
         _exceeds,
+    ),
+    Attack(
+        "counts-below-zero",
+        "leaves fewer than none of one thing, and many of the others",
+        Hole.NOT_FINITE,
+        on_form(_miscounts(_negative)),
+    ),
+    Attack("counts-in-parts", "leaves parts of what is counted", Hole.NOT_FINITE, on_form(_miscounts(_fractions))),
+    Attack("weighs-one-row", "gives one row all the weight", Hole.CLAIM, on_form(_weighs)),
+    Attack(
+        "names-another-file",
+        "names another file or another part of the data to the evaluator",
+        Hole.CLAIM,
+        on_form(_renames),
     ),
 )

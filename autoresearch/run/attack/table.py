@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from autoresearch.run.attack import answering, coding, leaving, modelling, parts, reading, spending, stating
+from autoresearch.run.attack import answering, coding, leaving, modelling, parts, reading, sequences, spending, stating
 from autoresearch.run.attack.target import Attack
 
 _ALL = (
     *stating.ATTACKS,
     *leaving.ATTACKS,
+    *sequences.ATTACKS,
     *parts.ATTACKS,
     *reading.ATTACKS,
     *modelling.ATTACKS,
