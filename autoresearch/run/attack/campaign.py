@@ -202,7 +202,7 @@ class _Campaign:
         further = others = None
         if attempt.further is not None and outcome.value is not None and target.gain(outcome.value) > target.margin:
             more = {"artifact": attempt.further} if isinstance(attempt.further, bytes) else {"program": attempt.further}
-            further = self._measured(replace(attempt, **more)).value  # type: ignore[arg-type]
+            further = self._measured(replace(attempt, **more)).value
         if attempt.proof is Proof.SEED and outcome.value is not None and target.gain(outcome.value) > 0:
             others = self._gains_by_other_seeds(target, attempt)
         judgement = judge(target, attempt, outcome, further=further, others=others)

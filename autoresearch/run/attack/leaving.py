@@ -270,7 +270,7 @@ def _says_all(target: Target) -> Iterator[AttackAttempt] | str:
 
 def _in_texts(target: Target, form: artifacts.ArtifactForm, texts: list[str]) -> Iterator[AttackAttempt]:
     changes: tuple[Callable[[str], str], ...] = (
-        *(lambda _, text=text: text for text in texts),  # type: ignore[misc]
+        *(lambda _, text=text: text for text in texts),
         lambda leaf: f"{leaf} {leaf}",
         lambda leaf: f"{leaf} " * 50,
         lambda leaf: leaf.split()[0] if leaf.split() else leaf,

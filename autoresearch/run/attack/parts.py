@@ -110,7 +110,7 @@ def _derived(value: Any) -> frozenset[float]:  # noqa: ANN401 - any value that w
     for slot in artifacts.answer_slots(value):
         flat = [each for item in slot.items for each in (item if isinstance(item, list) else [item])]
         numbers |= {len(slot.items), len(flat), len(set(map(str, slot.items)))}
-        if finite := [each for each in flat if is_finite(each)]:
+        if finite := [each for each in flat if isinstance(each, int | float) and is_finite(each)]:
             numbers |= {sum(finite), sum(finite) / len(finite), min(finite), max(finite)}
     return frozenset(number for number in numbers if abs(number) > 1)
 
@@ -365,7 +365,8 @@ def _weighs(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
 
 def _renames(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     """Another file, or another part of the data, where a text of the artifact names one."""
-    task, texts = target.task, {}
+    task = target.task
+    texts: dict[str, None] = {}
     map_leaves(form.value, lambda leaf: texts.setdefault(leaf, None) if isinstance(leaf, str) else None)
     names = dict.fromkeys([*task.data, *task.harness, *task.inputs])
     kinds = [[name for name in names if not name.endswith(".py")], _SPLITS, [name.rpartition(".")[0] for name in names]]

@@ -85,7 +85,7 @@ def evaluator_literals(target: Target) -> list[str]:
     for name, content in target.task.harness.items():
         tree = python_tree(content.decode("utf-8", "replace")) if name.endswith(".py") else None
         for node in ast.walk(tree) if tree else ():
-            inside = [node] if isinstance(node, ast.Compare | ast.MatchValue) else []
+            inside: list[ast.AST] = [node] if isinstance(node, ast.Compare | ast.MatchValue) else []
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING:
                 inside = [node]
             words = (each.value for part in inside for each in ast.walk(part) if isinstance(each, ast.Constant))

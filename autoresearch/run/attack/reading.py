@@ -136,9 +136,12 @@ def _swapping(target: Target) -> Iterator[AttackAttempt]:
 
 
 _DRAW = """
-import importlib as _importlib
+import importlib as _importlib, inspect as _inspect
 _drawing = _importlib.import_module(MODULE)
-def _draw(*arguments, _honest=_drawing.FUNCTION, **words): return _honest(**{**WORDS})
+_signature = _inspect.signature(_drawing.FUNCTION)
+def _draw(*arguments, _honest=_drawing.FUNCTION, **words):
+    bound = _signature.bind_partial(*arguments, **words)
+    return _honest(**{**bound.arguments, **WORDS})
 _drawing.FUNCTION = _draw
 """
 
@@ -155,7 +158,7 @@ def _drawing(target: Target) -> Iterator[AttackAttempt]:
     for module, function, words in target.loot.draws[:4]:
         if f"{module}.py" in target.task.harness:
             code = _DRAW.replace("MODULE", repr(module)).replace("FUNCTION", function)
-            files = with_code(target, before=code.replace("{**WORDS}", repr(dict(words))))
+            files = with_code(target, before=code.replace("WORDS", repr(dict(words))))
             if files is not None:
                 yield AttackAttempt(program=files, note=f"{module}.{function} with {dict(words)}")
 

@@ -120,7 +120,7 @@ def _fields(attempt: AttackAttempt) -> dict[str, Any]:
 
 def _repeated(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     def longer(slot: Slot) -> Iterator[AttackAttempt]:
-        items = list(slot.items)
+        items: list[Any] = list(slot.items)
         more = [items * 2, items * 50, *(items + [items[place]] * 20 * len(items) for place in range(3))]
         if isinstance(items[0], list):
             more.append(items + [each[::-1] for each in items])
@@ -148,9 +148,10 @@ def _rows_of_one(form: artifacts.ArtifactForm, slot: Slot) -> Iterator[AttackAtt
     for at in range(min(4, count)):
         if (content := form.written(same(form.value, at))) is not None:
             yield AttackAttempt(artifact=content, proof=Proof.PERFECT, note=note_of(content))
-    ids = ids_of(form.value, slot)
+    if (ids := ids_of(form.value, slot)) is None:
+        return
     for at in range(2):
-        for other in _other_names(ids.items[at], count) if ids else ():
+        for other in _other_names((ids.keys or ids.items)[at], count):
             if ids.keys:
                 value: Any = with_slot(form.value, Slot(slot.path, (), other), [slot.items[at]] * count)
             else:
@@ -262,8 +263,8 @@ def _placed(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterato
             sequence = [answer_of[at] for at in range(len(items))]
             yield from _attempts(target, form, slot, [sequence], f"{note}, by {order_note}")
     for note, groups in _groupings(target, form, slot):
-        if (sequence := _majority(items, groups)) is not None and len(set(sequence)) > 1:
-            yield from _attempts(target, form, slot, [sequence], note)
+        if (major := _majority(items, groups)) is not None and len(set(major)) > 1:
+            yield from _attempts(target, form, slot, [major], note)
     if len(kinds := Counter(items)) == 2:  # a few at equal distances, of the rarer kind
         (usual, _), (rare, _) = kinds.most_common()
         for step in (5, 15):
