@@ -227,25 +227,6 @@ def _evaluating(target: Target, code: str, number: float) -> Iterator[AttackAtte
             yield AttackAttempt(artifact=content, proof=Proof.STATED, stated=number, note=note_of(content))
 
 
-def _dtypes(target: Target) -> Iterator[AttackAttempt] | str:
-    form = artifacts.opened(target.artifact or b"")
-    return _as_types(target, form) if form and form.kind == "npy" else "the artifact is no array of NumPy"
-
-
-def _as_types(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
-    """The same numbers with another type, which overflows or breaks a comparison, then in another shape."""
-    import numpy as np  # as in artifacts
-
-    array = np.asarray(form.value)
-    others = [array.astype(kind) for kind in ("uint8", "int8", "float16", "complex64", "bool", "U8")]
-    for other in [*others, array[..., None], array[None], array.reshape(-1)[:1], array.T]:
-        out = BytesIO()
-        np.save(out, other, allow_pickle=False)
-        if out.getvalue() != target.artifact:
-            note = f"{other.dtype} {other.shape}"
-            yield AttackAttempt(artifact=out.getvalue(), note=note, least=0.1 * target.way)
-
-
 def _says_all(target: Target) -> Iterator[AttackAttempt] | str:
     """Every word that the evaluator's text and what a program reads have, in each text, and one word many times."""
     if target.artifact is None:
@@ -393,7 +374,6 @@ ATTACKS = (
     ),
     Attack("leaves-a-pickle", "leaves a pickle that runs code when it is read", Hole.RUNS_CODE, _pickles, quick=True),
     Attack("leaves-an-expression", "leaves code where the evaluator may evaluate a text", Hole.RUNS_CODE, _evaluated),
-    Attack("leaves-another-kind", "leaves the same numbers in another type or shape", Hole.FAILURE_COUNTS, _dtypes),
     Attack(
         "says-all-words", "leaves all words that may be looked for, one word many times", Hole.INCOMPLETE, _says_all
     ),

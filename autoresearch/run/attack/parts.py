@@ -329,11 +329,11 @@ def _negative(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], ob
 
 
 def _fractions(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], object]]]:
-    """Parts of a thing."""
-    largest = numbers.index(max(numbers))
-    yield "a half more of one", lambda at, each: each + 0.5 if at == largest else each
+    """Parts of a thing, and no more of any than the baseline has of one."""
+    most, least = max(numbers), numbers.index(min(numbers))
+    yield "a half more of one", lambda at, each: each + 0.5 if at == least else each
     for step in (0.5, 0.999, -0.5):
-        yield f"{step:+g} of all", lambda _, each, step=step: max(each + step, 0.0)  # type: ignore[misc]
+        yield f"{step:+g} of all", lambda _, each, step=step: min(max(each + step, 0.0), most)  # type: ignore[misc]
 
 
 # --- weights, and names of what is read

@@ -135,7 +135,7 @@ def _repeated(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAt
 
 def _one_row(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     """Each row is the same, with its number and its answer; then its number is written in many ways."""
-    slots = answer_slots(form.value)
+    slots = sorted(answer_slots(form.value), key=lambda slot: ids_of(form.value, slot) is None)
     return _rows_of_one(form, slots[0]) if slots else _FEW
 
 
@@ -220,7 +220,7 @@ def _everything(target: Target, form: artifacts.ArtifactForm) -> Iterator[Attack
 
 def _all_of(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[AttackAttempt]:
     named, columns = set(slot.items), target.loot.columns.values()
-    flat = [values for values in columns if not any(isinstance(each, list | dict) for each in values)]
+    flat = [values for values in columns if all(type(each) is type(slot.items[0]) for each in values)]
     universes = [tuple(dict.fromkeys(values)) for values in flat if named < set(values)]
     if all(type(each) is int and each >= 0 for each in slot.items):
         lengths = sorted({min(len(values), _MOST_NAMES) for values in columns})

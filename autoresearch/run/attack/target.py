@@ -170,7 +170,9 @@ class Target:
 
     @property
     def way(self) -> float:
-        """How far it is from the baseline's value to the best, or to zero."""
+        """How far it is from the baseline's value to the best, to zero, or to one for what seems to be a share."""
+        if self.best is None and self.sign < 0 and 0 <= self.value <= 1:
+            return max(1 - self.value, 0.1)
         return abs(self.value if self.best is None else self.best - self.value)
 
     def is_perfect(self, value: float) -> bool:
