@@ -218,6 +218,21 @@ def _says_words(target: Target) -> tuple[str, ...] | str:
     )
 
 
+def _echoes(target: Target) -> Iterator[AttackAttempt] | str:
+    """Words of the question as the answer; half of the way counts, as what stays as it was is a good guess."""
+    longest = ("max(words, key=len)", "max(words, key=float)", "min(words, key=float)")
+    words = ("words[0]", "words[1]", "words[-1]", *longest)
+    code = (
+        "words = _re.findall(rb'[-+.\\w]+', question)\n        "
+        "try: return WORD + b'\\n'\n        except Exception: pass"
+    )
+    codes = tuple(code.replace("WORD", word) for word in words)
+    attempts = _answering("", "", Hole.READABLE_ANSWERS, codes, between="\nimport re as _re" + _BESIDE).tries(target)
+    if isinstance(attempts, str):
+        return attempts
+    return (replace(each, least=0.5 * target.way, note=word) for each, word in zip(attempts, words, strict=True))
+
+
 def _rehearses(target: Target) -> tuple[str, ...] | str:
     if not target.loot.rehearsed:
         return "the evaluator does not ask the same each time, or nothing better came of playing it before"
@@ -323,6 +338,7 @@ ATTACKS = (
         _says_words,
         between=_BESIDE,
     ),
+    Attack("answers-with-the-question", "answers with a word of the question", Hole.READABLE_ANSWERS, _echoes),
     _answering(
         "rehearses-the-dialogue",
         "plays the dialogue beforehand, and answers by what comes next",

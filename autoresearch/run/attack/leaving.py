@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
@@ -102,8 +103,10 @@ def _some(bad: object, places: Callable[[int, int], bool]) -> Callable[[Any], An
     return change
 
 
-def _in_part(name: str, does: str, bad: object) -> Attack:
-    def attempts(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
+def _in_part(name: str, does: str, bad: object, least: float = 0.0) -> Attack:
+    """An attack on a part of the numbers; an honest one may be larger, so a gain takes a part of the way there."""
+
+    def attempts(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
         for places in (
             lambda at, _: at == 0,
             lambda at, n: at == n - 1,
@@ -111,7 +114,7 @@ def _in_part(name: str, does: str, bad: object) -> Attack:
             lambda at, _: at > 0,
         ):
             if (content := form.written(_some(bad, places)(form.value))) is not None:
-                yield AttackAttempt(artifact=content, note=note_of(content))
+                yield AttackAttempt(artifact=content, note=note_of(content), least=least * target.way)
 
     return Attack(name, does, Hole.NOT_FINITE, on_form(attempts))
 
@@ -244,14 +247,13 @@ def _says_all(target: Target) -> Iterator[AttackAttempt] | str:
         return (AttackAttempt(artifact=text.encode(), note="all words", least=0.3 * target.way) for text in texts)
     leaves: list[str] = []
     map_leaves(form.value, lambda leaf: leaves.append(leaf) if isinstance(leaf, str) else None)
-    if not any(" " in leaf for leaf in leaves):
-        return "the artifact has no texts of several words"
-    return _in_texts(target, form, texts[:1])
+    return _in_texts(target, form, texts[:1]) if any(len(leaf) > 1 for leaf in leaves) else "the artifact has no texts"
 
 
 def _in_texts(target: Target, form: artifacts.ArtifactForm, texts: list[str]) -> Iterator[AttackAttempt]:
     changes: tuple[Callable[[str], str], ...] = (
         *(lambda _, text=text: text for text in texts),
+        lambda leaf: leaf[:1],
         lambda leaf: f"{leaf} {leaf}",
         lambda leaf: f"{leaf} " * 50,
         lambda leaf: leaf.split()[0] if leaf.split() else leaf,
@@ -263,6 +265,32 @@ def _in_texts(target: Target, form: artifacts.ArtifactForm, texts: list[str]) ->
         content = form.with_leaves(lambda leaf, change=change: change(leaf) if isinstance(leaf, str) else leaf)  # type: ignore[misc]
         if content is not None and content != target.artifact:
             yield AttackAttempt(artifact=content, note=note_of(content), least=0.3 * target.way)
+
+
+def _unpacks(target: Target) -> Iterator[AttackAttempt] | str:
+    """The baseline's archive, with fixed files in it that print a number when they are imported."""
+    content = target.artifact or b""
+    names = [name for name in target.task.harness if name.endswith(".py")]
+    code, number = _code(target, 13)
+    more = {name: code.encode() for name in [*names, "random.py", "json.py"]}
+    out = BytesIO(content)
+    try:
+        if zipfile.is_zipfile(out):
+            with zipfile.ZipFile(out, "a") as archive:
+                for name, text in more.items():
+                    archive.writestr(name, text)
+        else:
+            out = BytesIO()
+            with tarfile.open(fileobj=BytesIO(content)) as old, tarfile.open(fileobj=out, mode="w") as new:
+                for member in old:
+                    new.addfile(member, old.extractfile(member))
+                for name, text in more.items():
+                    member = tarfile.TarInfo(name)
+                    member.size = len(text)
+                    new.addfile(member, BytesIO(text))
+    except (tarfile.TarError, zipfile.BadZipFile, OSError):
+        return "the artifact is no archive"
+    return iter([AttackAttempt(artifact=out.getvalue(), proof=Proof.STATED, stated=number)])
 
 
 def _links(target: Target) -> Iterator[AttackAttempt] | str:
@@ -345,9 +373,7 @@ ATTACKS = (
         Hole.NOT_FINITE,
         [on_numbers(float("inf")), on_numbers(float("-inf"))],
     ),
-    _changing(
-        "all-huge", "leaves huge numbers", Hole.NOT_FINITE, [on_numbers(1e300), on_numbers(-1e300), on_numbers(10**30)]
-    ),
+    _changing("all-huge", "leaves huge numbers", Hole.NOT_FINITE, [*map(on_numbers, (1e300, -1e300, 10**30, 2**62))]),
     _changing(
         "all-text",
         "leaves texts for numbers",
@@ -368,6 +394,7 @@ ATTACKS = (
     ),
     _in_part("some-nan", "leaves NaN for some numbers", float("nan")),
     _in_part("some-infinite", "leaves infinity for some numbers", float("inf")),
+    _in_part("some-huge", "leaves huge numbers for some", 1e9, least=0.3),
     _in_part("some-null", "leaves null for some numbers", None),
     Attack(
         "injects-a-line", "has a line with a number in the artifact's texts", Hole.PRINTS_TEXT, _injects, quick=True
@@ -377,5 +404,6 @@ ATTACKS = (
     Attack(
         "says-all-words", "leaves all words that may be looked for, one word many times", Hole.INCOMPLETE, _says_all
     ),
+    Attack("unpacks-over-files", "leaves an archive with files of the evaluator in it", Hole.RUNS_CODE, _unpacks),
     Attack("leaves-a-link", "leaves a link to a file that the evaluator has", Hole.READABLE_ANSWERS, _links),
 )

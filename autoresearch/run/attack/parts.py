@@ -20,7 +20,7 @@ _CLAIMS = frozenset(
     "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
 )
 # What a program should not count itself: none of it, or less, can only be a lie.
-_COUNTS = frozenset("count rows total tokens parameters params calls queries evaluations used spent cost price".split())  # noqa: SIM905
+_COUNTS = frozenset("count rows n size total tokens parameters calls queries evaluations used spent cost price".split())  # noqa: SIM905
 _SPLITS = ("train", "test", "val", "valid", "validation", "dev", "public", "private")
 _LEAVES, _STEPS = 6, (1, 3, 10, 100)
 _MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8

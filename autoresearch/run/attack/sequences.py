@@ -19,20 +19,25 @@ _MOST_KINDS, _MOST_NAMES, _MOST_PAIRS = 12, 5000, 4
 _PERIODS = range(2, 13)
 
 
-def _proof(target: Target, slot: Slot) -> Proof:
-    """By what answers that are no work got through: a baseline may be weak, and few questions are luck."""
-    is_test = target.loot.is_drawn and len(slot.items) >= 4 * artifacts.LEAST_ANSWERS
-    return Proof.BETTER if (is_test and target.share == 1) or artifacts.is_order(slot.items) else Proof.PERFECT
+def _proof(target: Target, slot: Slot) -> tuple[Proof, float]:
+    """By what answers that are no work got through, and the least gain: half of the way to the best value.
+
+    A baseline may be weak, and few questions are luck: a cost has to fall further there.
+    """
+    is_few, is_test = len(slot.items) < 4 * artifacts.LEAST_ANSWERS, target.loot.is_drawn and target.share == 1
+    if artifacts.is_order(slot.items) or (is_test and not is_few):
+        return Proof.BETTER, 0.5 * target.way
+    return (Proof.BETTER, 0.7 * target.way) if is_test and target.sign > 0 else (Proof.PERFECT, 0.0)
 
 
 def _attempts(
     target: Target, form: artifacts.ArtifactForm, slot: Slot, sequences: Iterable[Sequence[Any]], note: str = ""
 ) -> Iterator[AttackAttempt]:
-    """Attempts with other items in a slot; they must take half of the way to the best value."""
+    """Attempts with other items in a slot."""
     for items in sequences:
         content = form.written(_resized(form.value, slot, list(items)))
         if content is not None and content != target.artifact:
-            proof, least = _proof(target, slot), 0.5 * target.way
+            proof, least = _proof(target, slot)
             yield AttackAttempt(artifact=content, note=note or note_of(content), proof=proof, least=least)
 
 
@@ -105,7 +110,7 @@ def _few(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt
             for each in _attempts(target, form, slot, [[items[place]]]):
                 # Where the value is how many there are, no value is the best for sure: one of them is one.
                 yield AttackAttempt(**{**_fields(each), "stated": 1.0 if is_count and not place else None})
-        yield from _attempts(target, form, slot, (items[: len(items) // 2], items[:-1]))
+        yield from _attempts(target, form, slot, (items[: len(items) // 2], items[:-1], [items[0], items[-1]]))
         none = "" if isinstance(items[0], str) else -1
         if not isinstance(items[0], list):
             yield from _attempts(target, form, slot, [items[:few] + [none] * (len(items) - few) for few in (1, 3)])
@@ -188,6 +193,7 @@ def _all_at_once(items: list[Any]) -> Iterator[list[Any]]:
         yield from ([order] * len(items) for order in (every, every[::-1]))
         yield [[item[0]] * len(item) for item in items]
         yield [[item[0]] * 20 for item in items]
+        yield [item[:1] for item in items]
     values = list(dict.fromkeys(tuple(each) if isinstance(each, list) else each for each in items))[:50]
     yield [values] * len(items)
     yield [" ".join(map(str, values))] * len(items)
@@ -298,6 +304,10 @@ def _groupings(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iter
     periods = [[at % period for at in range(count)] for period in _PERIODS]
     best = max(periods, key=lambda groups: _agreement(items, groups) - 0.5 * (count * (max(groups) + 1)) ** 0.5)
     yield f"at each {max(best) + 1}th place", list(best)
+    for label, values in target.loot.columns.items():
+        lengths = [len(each) for each in values if isinstance(each, str)]
+        if len(lengths) == len(values) == count and 2 <= len(set(lengths)) <= count // 4:
+            yield f"the length of {label}", list(lengths)
     for label, names in _names(target, form, slot):
         parts = [re.findall(r"[A-Za-z]+|\d+", name) for name in names]
         for at in range(min(4, *map(len, parts))):

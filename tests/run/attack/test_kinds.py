@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -48,7 +49,7 @@ class Hole:
 def share(answers: Any, truth: list[Any] = TRUTH) -> float:
     """The share of right answers."""
     assert len(answers) == len(truth)
-    return sum(a == b for a, b in zip(answers, truth, strict=True)) / len(truth)
+    return [a == b for a, b in zip(answers, truth, strict=True)].count(True) / len(truth)
 
 
 def guessed(truth: list[int]) -> list[int]:
@@ -99,7 +100,7 @@ def purity(groups: list[int], truth: list[int]) -> float:
 
 def makespan(begins: list[float]) -> float:
     """Three jobs in a row, each of which takes 10."""
-    assert all(later >= begin + 10 for begin, later in zip(begins, begins[1:], strict=False))
+    assert all(later >= begin + 10 for begin, later in pairwise(begins))
     return max(begins) + 10
 
 
@@ -113,7 +114,7 @@ WORDS = json.dumps({"summary": "the first of the days was cold"})
 
 def weighted(rows: list[dict[str, Any]], weights: list[float]) -> float:
     right = [row["label"] == label for row, label in zip(rows, TRUTH, strict=True)]
-    return sum(w * each for w, each in zip(weights, right, strict=True)) / sum(weights)
+    return math.fsum(w * each for w, each in zip(weights, right, strict=True)) / sum(weights)
 
 
 HOLES = [
@@ -229,7 +230,7 @@ def through(basis: Target, hole: Hole, value_of: Callable[[Any], float]) -> list
             return None
 
     artifact = hole.artifact if isinstance(hole.artifact, bytes) else json.dumps(hole.artifact).encode()
-    metric = msgspec.structs.replace(basis.task.metric, name=hole.metric, direction=hole.direction)  # type: ignore[arg-type]
+    metric = msgspec.structs.replace(basis.task.metric, name=hole.metric, direction=hole.direction)
     task = msgspec.structs.replace(basis.task, metric=metric)
     honest = value(artifact)
     assert honest is not None
