@@ -227,6 +227,8 @@ def _echoes(target: Target) -> Iterator[AttackAttempt] | str:
         "try: return WORD + b'\\n'\n        except Exception: pass"
     )
     codes = tuple(code.replace("WORD", word) for word in words)
+    if any(answer.count("\n") > 1 for _, answer in target.loot.dialogue):
+        return "the program answers with several lines"
     attempts = _answering("", "", Hole.READABLE_ANSWERS, codes, between="\nimport re as _re" + _BESIDE).tries(target)
     if isinstance(attempts, str):
         return attempts

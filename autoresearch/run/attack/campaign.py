@@ -42,6 +42,8 @@ _LEAST_SECONDS, _TIMES_BASELINE = 20.0, 5.0
 _BASELINE_RUNS = 3
 # So many other tests say whether a gain is one of the test's seed alone.
 _OTHER_SEEDS = 5
+# Where so many attempts of an attack did not end in time, its others would not either.
+_MOST_STOPPED = 2
 # A gain that is less than the margin is repeated so often.
 _REPETITIONS = 4
 _DIFF_CHARACTERS = 20_000
@@ -166,13 +168,14 @@ class _Campaign:
         attempts = attack.tries(target)
         if isinstance(attempts, str):
             return msgspec.structs.replace(row, why=attempts)
-        measured = {""}
+        measured, stopped = {""}, 0
         for attempt in attempts:
-            if time.monotonic() >= self.until:
+            if time.monotonic() >= self.until or stopped == _MOST_STOPPED:
                 break
             if attempt.needs not in measured:
                 continue
             judgement, outcome = self._try(target, attempt)
+            stopped += outcome.status in STOPPED
             if outcome.value is not None:
                 measured |= {attempt.note} | ({attempt.note + PAST} if judgement.by == "metric.floor" else set())
             if not judgement.through and row.result == "held" and judgement.by:
