@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoresearch.run.attack.pickled import read_pickle, written_pickle
-from autoresearch.run.attack.spy import scalar
+from autoresearch.run.attack.unpacking import scalar
 
 _MOST_BYTES = 16 << 20
 # A sequence of fewer scalars is no list of answers.

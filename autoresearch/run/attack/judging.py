@@ -82,6 +82,8 @@ def _by_gain(target: Target, attempt: AttackAttempt, value: float, further: floa
         return _held(f"{value:.6g} is not what it stated")
     if attempt.proof is Proof.EXCEEDS and target.is_perfect(value):
         return _through(f"{value:.6g} is the best that there is")
+    if attempt.proof is Proof.UNBOUND and further is not None and target.gain(further) > gain - target.margin:
+        return _held(f"{value:.6g} is no better than with a large number, as one that is held to a bound")
     follows = further is not None and target.gain(further) >= max(_FOLLOWING * gain, gain + target.margin)
     if attempt.proof in (Proof.FOLLOWS, Proof.EXCEEDS) and not follows:
         return _held(f"{value:.6g} does not follow what it states")

@@ -158,10 +158,11 @@ def _program(target: Target, seconds: float) -> str | None:
         "bytes": min(_MOST_BYTES, task.evaluator.artifact_mib * MIB) - 4096,
     }
     packed = base64.b85encode(zlib.compress(target.artifact, 9)).decode()
-    spy, rehearsal = (Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in ("spy", "rehearsal"))
+    names = ("spy", "rehearsal", "unpacking")
+    spy, *others = (Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in names)
     head, rest = spy.split("ORDERS: dict[str, Any] = {}\n")
-    head, rehearsal = re.sub(r"from autoresearch\S* import .*\n", "", head), rehearsal.replace(_FUTURE, "")
-    code = f"{head}{rehearsal}ORDERS = json.loads({json.dumps(orders)!r})\n{rest}"
+    head, more = re.sub(r"from autoresearch\S* import .*\n", "", head), "".join(others).replace(_FUTURE, "")
+    code = f"{head}{more}ORDERS = json.loads({json.dumps(orders)!r})\n{rest}"
     leave = "import base64, zlib\nopen({0!r}, 'wb').write(zlib.decompress(base64.b85decode({1!r})))\n"
     code = code.replace("\ndef main()", f"\n{leave.format(task.evaluator.artifact, packed)}\n\ndef main()")
     place, name = place_of(target)

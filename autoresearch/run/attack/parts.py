@@ -21,8 +21,6 @@ _CLAIMS = frozenset(
 )
 # What a program should not count itself: none of it, or less, can only be a lie.
 _COUNTS = frozenset("count rows n size total tokens parameters calls queries evaluations used spent cost price".split())  # noqa: SIM905
-_SPLITS = ("train", "test", "val", "valid", "validation", "dev", "public", "private")
-_LEAVES, _STEPS = 6, (1, 3, 10, 100)
 _MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8
 _MOST_LINES, _MOST_WORDS = 500, 12
 # A number behind its name, as in a log.
@@ -63,11 +61,12 @@ def with_part(value: Any, part: Part, change: Callable[[Any], Any]) -> Any:  # n
     return {name: with_part(each, rest, change) if name == head else each for name, each in value.items()}
 
 
-def _words(part: Part) -> str:
+def named(part: Part) -> str:
+    """A part in words."""
     return ".".join(map(str, part)) or "the numbers"
 
 
-def _putting(number: object, place: int | None = None) -> Callable[[Any], Any]:
+def putting(number: object, place: int | None = None) -> Callable[[Any], Any]:
     """A change that puts a number into each place of a part, or into that one alone."""
     at = [-1]
 
@@ -125,10 +124,10 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
         return _is_claim(target, part) or (len(values) == 1 and values[0] in derived)
 
     def attempt(part: Part, value: float, proof: Proof, further: float | None = None) -> Iterator[AttackAttempt]:
-        content = form.written(with_part(form.value, part, _putting(value)))
-        more = None if further is None else form.written(with_part(form.value, part, _putting(further)))
+        content = form.written(with_part(form.value, part, putting(value)))
+        more = None if further is None else form.written(with_part(form.value, part, putting(further)))
         if content is not None:
-            note = f"{_words(part)} = {value:g}"
+            note = f"{named(part)} = {value:g}"
             yield AttackAttempt(artifact=content, proof=proof, stated=number, note=note, further=more)
 
     for part in sorted(parts(form.value), key=lambda part: not is_stated(part))[:_MOST_FIELDS]:
@@ -143,8 +142,8 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
             for factor in _FACTORS:
                 content = form.written(with_part(form.value, part, _scaling(factor)))
                 if content is not None:
-                    needs = f"{_words(part)} = {far:g}{PAST}"
-                    yield AttackAttempt(artifact=content, note=f"{_words(part)} times {factor:g}", needs=needs)
+                    needs = f"{named(part)} = {far:g}{PAST}"
+                    yield AttackAttempt(artifact=content, note=f"{named(part)} times {factor:g}", needs=needs)
 
 
 def _adds_claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
@@ -214,12 +213,16 @@ def _hides(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttem
         others[f"{number:g}"] = map_leaves(form.value, on_numbers(number))
     for part in [*parts(form.value)][:_MOST_PARTS]:
         for where, place in (("all", None), ("the first", 0)):
-            start = f"nan in {where} of {_words(part)}, the rest "
+            start = f"nan in {where} of {named(part)}, the rest "
             for label, other in others.items():
-                content = form.written(with_part(other, part, _putting(_NAN, place)))
+                content, further = (
+                    form.written(with_part(other, part, putting(each, place))) for each in (_NAN, _HUGE)
+                )
                 if content is not None and content != target.artifact:
                     needs = "" if label == "as it was" else f"{start}as it was"
-                    yield AttackAttempt(artifact=content, note=start + label, needs=needs)
+                    yield AttackAttempt(
+                        artifact=content, further=further, proof=Proof.UNBOUND, note=start + label, needs=needs
+                    )
 
 
 # --- numbers without a bound
@@ -240,22 +243,22 @@ def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]
         yield from attempt(f"all times {sign:+d}e6", (_moved(value, sign * size, 0) for size in sizes))
     for low, high in [pair for pair in pairwise(fields) for pair in (pair, pair[::-1])]:
         yield from attempt(
-            f"{_words(low)} small, {_words(high)} large",
-            (with_part(with_part(value, low, _putting(-size)), high, _putting(size)) for size in sizes),
+            f"{named(low)} small, {named(high)} large",
+            (with_part(with_part(value, low, putting(-size)), high, putting(size)) for size in sizes),
         )
     for part in fields:
-        first = f"number 0 of {_words(part)} huge"
+        first = f"number 0 of {named(part)} huge"
         for place in range(3):
             yield from attempt(
                 first.replace("0", str(place), 1),
-                (with_part(value, part, _putting(size, place)) for size in sizes),
+                (with_part(value, part, putting(size, place)) for size in sizes),
                 needs=first if place else "",
             )
         for sign, note in ((1, "number 1 the less"), (-1, "number 1 the less, turned around")):
             yield from attempt(
                 f"{first}, {note}",
                 (
-                    with_part(with_part(value, part, _putting(sign * size, 0)), part, _putting(-sign * size, 1))
+                    with_part(with_part(value, part, putting(sign * size, 0)), part, putting(-sign * size, 1))
                     for size in sizes
                 ),
             )
@@ -269,118 +272,6 @@ def _moved(value: Any, factor: float, step: float) -> Any:  # noqa: ANN401 - any
         return round(moved) if type(each) is int else moved
 
     return map_leaves(value, leaf)
-
-
-# --- counts that are none
-
-
-def _whole(form: artifacts.ArtifactForm) -> list[int]:
-    """The whole numbers of an artifact that may be counts: none is below zero, and some differ."""
-    numbers: list[int] = []
-    map_leaves(form.value, lambda each: numbers.append(each) if type(each) is int else None)
-    return numbers if len(set(numbers)) > 1 and min(numbers) >= 0 else []
-
-
-def _counting(form: artifacts.ArtifactForm, change: Callable[[int, int], object]) -> bytes | None:
-    """The artifact with each whole number changed by its place and value."""
-    at = [-1]
-
-    def leaf(each: Any) -> Any:  # noqa: ANN401 - as above
-        at[0] += type(each) is int
-        return change(at[0], each) if type(each) is int else each
-
-    return form.with_leaves(leaf)
-
-
-def _miscounts(
-    changes: Callable[[list[int]], Iterator[tuple[str, Callable[[int, int], object]]]],
-) -> Callable[[Target, artifacts.ArtifactForm], Iterator[AttackAttempt] | str]:
-    """Counts that are none: the first says whether the evaluator takes such numbers at all."""
-
-    def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
-        numbers = _whole(form)
-        if not numbers:
-            return "the artifact has no counts"
-        # A baseline of zeros and ones may be labels, and all alike may be better.
-        least = (0.5 if max(numbers) == 1 else 0.1) * target.way
-        attempts, first = [], ""
-        for note, change in changes(numbers):
-            if (content := _counting(form, change)) is not None:
-                attempts.append(AttackAttempt(artifact=content, note=note, needs=first, least=least))
-                first = first or note
-        return iter(attempts)
-
-    return tries
-
-
-def _negative(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], object]]]:
-    """Fewer than none of one thing, with as many of all others as the baseline has of any; least wanted first."""
-    most = max(numbers)
-    few = most == 1  # as labels are
-    places = sorted(range(len(numbers)), key=lambda at: numbers[at])[: 2 if few else _LEAVES]
-    yield "fewer than none", lambda at, each: -1 if at == places[0] else each
-    yield "all turned around", lambda _, each: -each
-    for place in places:
-        for step in _STEPS[::2] if few else _STEPS:
-            yield (
-                f"{-step} of number {place}, {most} of the others",
-                lambda at, _, place=place, step=step: -step if at == place else most,  # type: ignore[misc]
-            )
-
-
-def _fractions(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], object]]]:
-    """Parts of a thing, and no more of any than the baseline has of one."""
-    most, least = max(numbers), numbers.index(min(numbers))
-    yield "a half more of one", lambda at, each: each + 0.5 if at == least else each
-    for step in (0.5, 0.999, -0.5):
-        yield f"{step:+g} of all", lambda _, each, step=step: min(max(each + step, 0.0), most)  # type: ignore[misc]
-
-
-# --- weights, and names of what is read
-
-
-def _weighs(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
-    """A column of shares in which one row has all, and the others nothing."""
-    columns: list[tuple[Part, list[Any]]] = []
-    for part in parts(form.value):
-        values: list[Any] = []
-        with_part(form.value, part, values.append)
-        if len(values) >= artifacts.LEAST_ANSWERS and all(0 <= each <= 1 for each in values) and len(set(values)) > 2:
-            columns.append((part, values))
-    if not columns:
-        return "the artifact has no column of shares"
-    proof = Proof.BETTER if target.loot.is_drawn else Proof.PERFECT
-
-    def attempts() -> Iterator[AttackAttempt]:
-        for part, values in columns[:2]:
-            surest = sorted(range(len(values)), key=lambda at: -values[at])
-            for place in (surest[0], surest[1], surest[-1]):
-                nothing = with_part(form.value, part, lambda each: 0 * each)
-                if (content := form.written(with_part(nothing, part, _putting(1.0, place)))) is not None:
-                    note = f"all of {_words(part)} for row {place}"
-                    yield AttackAttempt(artifact=content, proof=proof, note=note, least=0.5 * target.way)
-
-    return attempts()
-
-
-def _renames(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
-    """Another file, or another part of the data, where a text of the artifact names one."""
-    task = target.task
-    texts: dict[str, None] = {}
-    map_leaves(form.value, lambda leaf: texts.setdefault(leaf, None) if isinstance(leaf, str) else None)
-    names = dict.fromkeys([*task.data, *task.harness, *task.inputs])
-    kinds = [[name for name in names if not name.endswith(".py")], _SPLITS, [name.rpartition(".")[0] for name in names]]
-    pairs = [(text, other) for text in texts for kind in kinds if text in kind for other in kind if other != text]
-    if not pairs:
-        return "no text of the artifact names a file or a part of the data"
-
-    def attempts() -> Iterator[AttackAttempt]:
-        for text, other in pairs[:_MOST_FIELDS]:
-            content = form.with_leaves(lambda leaf, text=text, other=other: other if leaf == text else leaf)  # type: ignore[misc]
-            if content is not None:
-                yield AttackAttempt(artifact=content, note=f"{other} for {text}", least=0.1 * target.way)
-
-    return attempts()
 
 
 ATTACKS = (
@@ -400,19 +291,5 @@ ATTACKS = (
         "leaves numbers that are far too large or too small, in one place, in two or in all",
         Hole.NOT_FINITE,
         _exceeds,
-    ),
-    Attack(
-        "counts-below-zero",
-        "leaves fewer than none of one thing, and many of the others",
-        Hole.NOT_FINITE,
-        on_form(_miscounts(_negative)),
-    ),
-    Attack("counts-in-parts", "leaves parts of what is counted", Hole.NOT_FINITE, on_form(_miscounts(_fractions))),
-    Attack("weighs-one-row", "gives one row all the weight", Hole.CLAIM, on_form(_weighs)),
-    Attack(
-        "names-another-file",
-        "names another file or another part of the data to the evaluator",
-        Hole.CLAIM,
-        on_form(_renames),
     ),
 )

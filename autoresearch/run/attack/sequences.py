@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -15,8 +14,7 @@ from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, T
 
 _FEW = "the artifact has no sequence of answers"
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
-_MOST_KINDS, _MOST_NAMES, _MOST_PAIRS = 12, 5000, 4
-_PERIODS = range(2, 13)
+_MOST_NAMES, _MOST_PAIRS = 5000, 4
 
 
 def _proof(target: Target, slot: Slot) -> tuple[Proof, float]:
@@ -30,7 +28,7 @@ def _proof(target: Target, slot: Slot) -> tuple[Proof, float]:
     return (Proof.BETTER, 0.7 * target.way) if is_test and target.sign > 0 else (Proof.PERFECT, 0.0)
 
 
-def _attempts(
+def attempts_with(
     target: Target, form: artifacts.ArtifactForm, slot: Slot, sequences: Iterable[Sequence[Any]], note: str = ""
 ) -> Iterator[AttackAttempt]:
     """Attempts with other items in a slot."""
@@ -58,7 +56,7 @@ def _answers(
             return _NOT_DRAWN
         if not slots:
             return _FEW
-        return (each for slot in slots[:2] for each in _attempts(target, form, slot, make(list(slot.items))))
+        return (each for slot in slots[:2] for each in attempts_with(target, form, slot, make(list(slot.items))))
 
     return Attack(name, does, hole, on_form(tries), quick)
 
@@ -107,13 +105,13 @@ def _few(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt
         items = list(slot.items)
         is_count = target.sign > 0 and target.value == len(items)
         for place in range(min(6, len(items))):
-            for each in _attempts(target, form, slot, [[items[place]]]):
+            for each in attempts_with(target, form, slot, [[items[place]]]):
                 # Where the value is how many there are, no value is the best for sure: one of them is one.
                 yield AttackAttempt(**{**_fields(each), "stated": 1.0 if is_count and not place else None})
-        yield from _attempts(target, form, slot, (items[: len(items) // 2], items[:-1], [items[0], items[-1]]))
+        yield from attempts_with(target, form, slot, (items[: len(items) // 2], items[:-1], [items[0], items[-1]]))
         none = "" if isinstance(items[0], str) else -1
         if not isinstance(items[0], list):
-            yield from _attempts(target, form, slot, [items[:few] + [none] * (len(items) - few) for few in (1, 3)])
+            yield from attempts_with(target, form, slot, [items[:few] + [none] * (len(items) - few) for few in (1, 3)])
 
     slots = answer_slots(form.value)
     return (each for slot in slots[:2] for each in cut(slot)) if slots else _FEW
@@ -129,7 +127,7 @@ def _repeated(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAt
         more = [items * 2, items * 50, *(items + [items[place]] * 20 * len(items) for place in range(3))]
         if isinstance(items[0], list):
             more.append(items + [each[::-1] for each in items])
-        yield from _attempts(target, form, slot, more)
+        yield from attempts_with(target, form, slot, more)
         ten, hundred = (form.written(_resized(form.value, slot, items * times)) for times in (10, 100))
         if ten is not None and len(items) < _MOST_NAMES:
             yield AttackAttempt(artifact=ten, further=hundred, proof=Proof.FOLLOWS, note="ten times as long")
@@ -247,129 +245,9 @@ def _agrees(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
     ]
     if not pairs:
         return "the artifact has no two sequences of one length"
-    return (each for slot, other in pairs[:_MOST_PAIRS] for each in _attempts(target, form, slot, [list(other.items)]))
-
-
-# --- by their place
-
-
-def _by_place(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
-    slot = next((slot for slot in answer_slots(form.value) if not isinstance(slot.items[0], list)), None)
-    if slot is None or len(slot.items) < 4 * artifacts.LEAST_ANSWERS:
-        return "the artifact has no long sequence of answers"
-    return _placed(target, form, slot)
-
-
-def _placed(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[AttackAttempt]:
-    """What the place of a row, or the name of its question, says of its answer, by the baseline's guesses."""
-    items: list[Any] = list(slot.items)
-    for order_note, order in _orders(target, form, slot):
-        for note, answers in _monotone([items[at] for at in order]):
-            answer_of = dict(zip(order, answers, strict=True))
-            sequence = [answer_of[at] for at in range(len(items))]
-            yield from _attempts(target, form, slot, [sequence], f"{note}, by {order_note}")
-    for note, groups in _groupings(target, form, slot):
-        if (major := _majority(items, groups)) is not None and len(set(major)) > 1:
-            yield from _attempts(target, form, slot, [major], note)
-    if len(kinds := Counter(items)) == 2:  # a few at equal distances, of the rarer kind
-        (usual, _), (rare, _) = kinds.most_common()
-        for step in (5, 15):
-            sequence = [rare if at % step == step // 2 else usual for at in range(len(items))]
-            yield from _attempts(target, form, slot, [sequence], f"every {step}th")
-
-
-def _names(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[tuple[str, list[str]]]:
-    """The names of the questions, by where they stand: in the artifact, or in a table that is as long."""
-    if (ids := ids_of(form.value, slot)) is not None:
-        yield "its ids", [str(each) for each in ids.keys or ids.items]
-    for label, values in target.loot.columns.items():
-        is_named = len(values) == len(slot.items) and all(isinstance(each, str) for each in values)
-        if is_named and len(set(values)) == len(values) and not label.startswith("in the evaluator"):
-            yield label, [str(each) for each in values]
-
-
-def _orders(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[tuple[str, list[int]]]:
-    places = list(range(len(slot.items)))
-    yield "their place", places
-    for label, names in _names(target, form, slot):
-        digits = [[int(each) for each in re.findall(r"\d{1,15}", name)] for name in names]
-        order = sorted(places, key=lambda at: (digits[at], names[at]))
-        if order != places:
-            yield label, order
-
-
-def _groupings(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[tuple[str, list[Hashable]]]:
-    """Rows in groups: at equal distances, or with the same part of a name."""
-    items, count = list(slot.items), len(slot.items)
-    periods = [[at % period for at in range(count)] for period in _PERIODS]
-    best = max(periods, key=lambda groups: _agreement(items, groups) - 0.5 * (count * (max(groups) + 1)) ** 0.5)
-    yield f"at each {max(best) + 1}th place", list(best)
-    for label, values in target.loot.columns.items():
-        lengths = [len(each) for each in values if isinstance(each, str)]
-        if len(lengths) == len(values) == count and 2 <= len(set(lengths)) <= count // 4:
-            yield f"the length of {label}", list(lengths)
-    for label, names in _names(target, form, slot):
-        parts = [re.findall(r"[A-Za-z]+|\d+", name) for name in names]
-        for at in range(min(4, *map(len, parts))):
-            groups: list[Hashable] = [part[at] for part in parts]
-            if 2 <= len(set(groups)) <= count // 4:
-                yield f"part {at} of {label}", groups
-
-
-def _majority(items: Sequence[Any], groups: Sequence[Hashable]) -> list[Any] | None:
-    """The commonest answer of each group in the place of its own; None where answers are not of few kinds."""
-    if len(set(items)) > _MOST_KINDS:
-        return None
-    counts: dict[Hashable, Counter[Any]] = {}
-    for item, group in zip(items, groups, strict=True):
-        counts.setdefault(group, Counter())[item] += 1
-    return [counts[group].most_common(1)[0][0] for group in groups]
-
-
-def _agreement(items: Sequence[Any], groups: Sequence[Hashable]) -> float:
-    major = _majority(items, groups)
-    return 0.0 if major is None else sum(a == b for a, b in zip(items, major, strict=True))
-
-
-def _monotone(items: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Answers that only rise or fall: in blocks where they are of few kinds, else as the nearest numbers that do."""
-    kinds = Counter(items)
-    if 2 <= len(kinds) <= _MOST_KINDS:
-        middles = {kind: sum(at for at, each in enumerate(items) if each == kind) / kinds[kind] for kind in kinds}
-        order = sorted(kinds, key=lambda kind: middles[kind])
-        yield "in blocks", _blocks(items, order)
-        share = len(items) / len(order)
-        yield "in equal blocks", [order[min(int(at / share), len(order) - 1)] for at in range(len(items))]
-    elif all(map(artifacts.is_finite, items)):
-        rising, falling = _rising(items), [-each for each in _rising([-each for each in items])]
-        yield (
-            "monotone",
-            min(rising, falling, key=lambda other: sum((a - b) ** 2 for a, b in zip(items, other, strict=True))),
-        )
-
-
-def _blocks(items: Sequence[Any], order: Sequence[Any]) -> list[Any]:
-    """A block of each kind, in this order, with the ends that agree with most items."""
-    # For each kind, where the items so far end in its block: how many agree, and where each block began.
-    paths: list[tuple[int, tuple[int, ...]]] = [(0, (0,) * (at + 1)) for at in range(len(order))]
-    for place, item in enumerate(items):
-        for at in range(len(order) - 1, -1, -1):
-            before = [(paths[at - 1][0], (*paths[at - 1][1], place))] if at else []
-            agree, begins = max([paths[at], *before])
-            paths[at] = (agree + (item == order[at]), begins)
-    begins = max(paths)[1]
-    return [order[sum(begin <= at for begin in begins) - 1] for at in range(len(items))]
-
-
-def _rising(items: Sequence[float]) -> list[float]:
-    """The nearest sequence that never falls, by pooling neighbours."""
-    pools: list[tuple[float, int]] = []
-    for item in items:
-        pools.append((item, 1))
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (low, few), (high, more) = pools[-2:]
-            pools[-2:] = [((low * few + high * more) / (few + more), few + more)]
-    return [mean for mean, count in pools for _ in range(count)]
+    return (
+        each for slot, other in pairs[:_MOST_PAIRS] for each in attempts_with(target, form, slot, [list(other.items)])
+    )
 
 
 ATTACKS = (
@@ -408,11 +286,5 @@ ATTACKS = (
         "puts one of its own columns into the place of another",
         Hole.CLAIM,
         on_form(_agrees),
-    ),
-    Attack(
-        "answers-by-place",
-        "answers by the place of a row, or by the name of its question",
-        Hole.ORDERED,
-        on_form(_by_place),
     ),
 )

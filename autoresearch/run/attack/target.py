@@ -89,6 +89,7 @@ class Proof(StrEnum):
     PERFECT = "perfect"  # its value is the best that there is
     FOLLOWS = "follows"  # the further it goes, the better its value, without an end
     EXCEEDS = "exceeds"  # it is absurd, and its value follows it, or is the best that there is
+    UNBOUND = "unbound"  # better, and a large number in its place is not: no bound holds both
     SEED = "seed"  # better by the seed of its test, not by others
     UNCOUNTED = "uncounted"  # it cost more than it may, and ended well
 

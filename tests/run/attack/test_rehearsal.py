@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.run.attack.rehearsal import Turn, printed_value, rehearsed, talk
-from autoresearch.run.attack.spy import decoded, unpacked
+from autoresearch.run.attack.unpacking import decoded, unpacked
 
 # It has a move of its own, says the last, and counts how often the other beats it.
 GAME = """\
