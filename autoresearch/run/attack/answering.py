@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -204,6 +205,16 @@ def _lying(attempts: list[AttackAttempt]) -> Iterator[AttackAttempt]:
         yield from less
 
 
+def _says_one(target: Target) -> Iterator[AttackAttempt] | str:
+    """One word of the baseline for all, where its answers are words."""
+    usual = [word for word, _ in Counter(answer for _, answer in target.loot.dialogue).most_common(_MOST_WORDS)]
+    if len(usual) < 2 or any(NUMBER.search(word) or word.count("\n") != 1 for word in usual):
+        return "the program does not answer with few words"
+    codes = tuple(f"return {word.encode()!r}" for word in usual)
+    attempts = _answering("", "", Hole.CONSTANT, codes, between=_BESIDE).tries(target)
+    return attempts if isinstance(attempts, str) else (replace(each, least=0.5 * target.way) for each in attempts)
+
+
 def _says_words(target: Target) -> tuple[str, ...] | str:
     """The words with which the evaluator compares, always and from the second question on."""
     usual = {answer.strip() for _, answer in target.loot.dialogue}
@@ -333,6 +344,7 @@ ATTACKS = (
         Hole.CLAIM,
         _lies,
     ),
+    Attack("answers-with-one-word", "answers all questions with the same word", Hole.CONSTANT, _says_one),
     _answering(
         "answers-with-its-words",
         "answers with words that the evaluator compares with, at once or later",

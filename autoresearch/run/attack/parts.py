@@ -13,6 +13,7 @@ from typing import Any
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import answer_slots, is_finite, map_leaves, on_numbers, resized
 from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE, on_form
+from autoresearch.run.attack.programs import evaluator_literals
 from autoresearch.run.attack.target import PAST, Attack, AttackAttempt, Hole, Proof, Target
 
 _CLAIMS = frozenset(
@@ -156,6 +157,34 @@ def _adds_claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[Attac
     return iter([AttackAttempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
 
 
+def _adds_keys(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """Entries that the baseline does not leave, and for which the evaluator looks."""
+    rows = form.value if isinstance(form.value, list) else [form.value]
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        return UNREADABLE
+    names = [name for name in evaluator_literals(target) if not any(name in row for row in rows)][:_MOST_PARTS]
+    if not names:
+        return "the evaluator looks for nothing that the baseline does not leave"
+    return _adding_keys(target, form, rows, names)
+
+
+def _adding_keys(
+    target: Target, form: artifacts.ArtifactForm, rows: list[dict[str, Any]], names: list[str]
+) -> Iterator[AttackAttempt]:
+    number = target.better_number(14)
+    for name in names:
+        for value in (number, True, 0, -1, _HUGE, [], [0]):
+            changed = [{**row, name: value} for row in rows]
+            content = form.written(changed if isinstance(form.value, list) else changed[0])
+            if content is not None:
+                proof = Proof.STATED if value == number else Proof.BETTER
+                yield AttackAttempt(artifact=content, proof=proof, stated=number, note=f"{name} = {value}")
+        if len(rows) > 1:  # one row alone counts
+            content = form.written([{**row, name: 0 if at else 1} for at, row in enumerate(rows)])
+            if content is not None:
+                yield AttackAttempt(artifact=content, note=f"{name} of one row", least=0.1 * target.way)
+
+
 # --- a report in words
 
 
@@ -279,6 +308,7 @@ ATTACKS = (
     Attack(
         "rewrites-its-report", "changes numbers and words of a report that it left", Hole.CLAIM, _rewrites, quick=True
     ),
+    Attack("adds-entries", "adds entries for which the evaluator looks", Hole.CLAIM, on_form(_adds_keys)),
     Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, on_form(_adds_claims), quick=True),
     _attack(
         "hides-behind-nan",

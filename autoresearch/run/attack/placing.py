@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -13,7 +14,7 @@ from autoresearch.run.attack.leaving import on_form
 from autoresearch.run.attack.sequences import attempts_with
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Target
 
-_MOST_KINDS = 12
+_MOST_KINDS, _MOST_GROUPINGS = 12, 4
 _PERIODS = range(2, 13)
 
 
@@ -47,7 +48,7 @@ def _names(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator
     if (ids := ids_of(form.value, slot)) is not None:
         yield "its ids", [str(each) for each in ids.keys or ids.items]
     for label, values in target.loot.columns.items():
-        is_named = len(values) == len(slot.items) and all(isinstance(each, str) for each in values)
+        is_named = len(values) == len(slot.items) and all(isinstance(each, str | int) for each in values)
         if is_named and len(set(values)) == len(values) and not label.startswith("in the evaluator"):
             yield label, [str(each) for each in values]
 
@@ -63,21 +64,31 @@ def _orders(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterato
 
 
 def _groupings(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[tuple[str, list[Hashable]]]:
-    """Rows in groups: at equal distances, or with the same part of a name."""
+    """Rows in groups that say more than all rows together: at equal distances, or with the same part of a name."""
     items, count = list(slot.items), len(slot.items)
-    periods = [[at % period for at in range(count)] for period in _PERIODS]
-    best = max(periods, key=lambda groups: _agreement(items, groups) - 0.5 * (count * (max(groups) + 1)) ** 0.5)
-    yield f"at each {max(best) + 1}th place", list(best)
+    all_as_one = _agreement(items, [0] * count)
+
+    def informs(groups: Sequence[Hashable]) -> float:
+        """How many more rows agree within groups than on the whole, and than are so by chance."""
+        return _agreement(items, groups) - all_as_one - 0.5 * math.sqrt(count * len(set(groups)))
+
+    candidates: dict[str, Sequence[Hashable]] = {}
+    candidates |= {f"at each {period}th place": [at % period for at in range(count)] for period in _PERIODS}
     for label, values in target.loot.columns.items():
-        lengths = [len(each) for each in values if isinstance(each, str)]
-        if len(lengths) == len(values) == count and 2 <= len(set(lengths)) <= count // 4:
-            yield f"the length of {label}", list(lengths)
+        if len(values) == count and all(isinstance(each, str) for each in values):
+            candidates[f"the length of {label}"] = [len(str(each)) for each in values]
     for label, names in _names(target, form, slot):
         parts = [re.findall(r"[A-Za-z]+|\d+", name) for name in names]
+        ends: dict[str, list[Hashable]] = {"first": [name[:1] for name in names], "last": [name[-1:] for name in names]}
         for at in range(min(4, *map(len, parts))):
-            groups: list[Hashable] = [part[at] for part in parts]
-            if 2 <= len(set(groups)) <= count // 4:
-                yield f"part {at} of {label}", groups
+            ends[f"part {at}"] = [part[at] for part in parts]
+        numbers = [int(part[-1]) if part and part[-1].isdigit() else 0 for part in parts]
+        ends |= {f"rest by {period}": [number % period for number in numbers] for period in _PERIODS}
+        candidates |= {f"{end} of {label}": groups for end, groups in ends.items()}
+    fitting = {note: informs(groups) for note, groups in candidates.items() if 2 <= len(set(groups)) <= count // 4}
+    for note in sorted(fitting, key=lambda note: -fitting[note])[:_MOST_GROUPINGS]:
+        if fitting[note] > 0:
+            yield note, list(candidates[note])
 
 
 def _majority(items: Sequence[Any], groups: Sequence[Hashable]) -> list[Any] | None:

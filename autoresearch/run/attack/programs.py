@@ -14,7 +14,7 @@ from autoresearch.run.sandbox.command import PYTHON
 from autoresearch.task.program import split_program
 from autoresearch.task.source import python_tree
 
-_COMPARING = frozenset({"startswith", "endswith", "count", "find", "index", "search", "match", "findall"})
+_COMPARING = frozenset({"get", "pop", "startswith", "endswith", "count", "find", "index", "search", "match", "findall"})
 
 
 class Place(StrEnum):

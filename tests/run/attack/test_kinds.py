@@ -132,6 +132,11 @@ HOLES = [
         },
     ),
     Hole(
+        "answers-by-place", GUESSES, share, share, columns={
+            "rows: file": [at * 7919 % 60 * 2 + 1000 + label for at, label in enumerate(TRUTH)]
+        },
+    ),
+    Hole(
         "answers-by-place", [at / 60 + 0.2 * (-1) ** at for at in range(60)],
         lambda answers: float(np.sqrt(np.mean((np.array(answers) - np.arange(60) / 60) ** 2))),
         lambda answers: float(np.sqrt(np.mean((np.array(answers) - [at * 7 % 60 / 60 for at in range(60)]) ** 2))),
@@ -197,6 +202,10 @@ HOLES = [
         "exceeds-all-bounds", [0.4, 0.6], lambda p: math.log(p[0]), lambda p: math.log(min(1.0, p[0])), "score",
     ),
     Hole(
+        "adds-entries", [{"label": each} for each in GUESSES],
+        lambda rows: weighted(rows, [row.get("done", 1.0) for row in rows]), lambda rows: weighted(rows, [1.0] * 60),
+    ),
+    Hole(
         "claims", {"n": 60, "labels": GUESSES}, lambda left: share(left["labels"]) * 60 - 0.5 * left["n"],
         lambda left: share(left["labels"]) * 60 - 0.5 * len(left["labels"]), "score",
     ),
@@ -231,7 +240,8 @@ def through(basis: Target, hole: Hole, value_of: Callable[[Any], float]) -> list
 
     artifact = hole.artifact if isinstance(hole.artifact, bytes) else json.dumps(hole.artifact).encode()
     metric = msgspec.structs.replace(basis.task.metric, name=hole.metric, direction=hole.direction)
-    task = msgspec.structs.replace(basis.task, metric=metric)
+    harness = {"evaluate.py": b'left.get("done", 1.0)'}
+    task = msgspec.structs.replace(basis.task, metric=metric, harness=harness)
     honest = value(artifact)
     assert honest is not None
     columns = {"truth.csv: label": [0, 1] * 30, **hole.columns}
