@@ -344,6 +344,13 @@ ATTACKS = (
         Hole.CLAIM,
         _lies,
     ),
+    _answering(
+        "answers-in-pieces",
+        "answers with a space at once, and with the rest when it is worked out",
+        Hole.SAME_INPUT,
+        ("return None if _os.write(_write, b' ') else None",),
+        between=_BESIDE,
+    ),
     Attack("answers-with-one-word", "answers all questions with the same word", Hole.CONSTANT, _says_one),
     _answering(
         "answers-with-its-words",

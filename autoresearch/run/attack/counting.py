@@ -13,7 +13,8 @@ from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, T
 
 _SPLITS = ("train", "test", "val", "valid", "validation", "dev", "public", "private")
 _LEAVES, _STEPS = 6, (1, 3, 10, 100)
-_MOST_PAIRS = 12
+_UNITS = (("ns", "us", "ms", "s", "min", "h"), ("b", "kb", "mb", "gb"), ("min", "max"))
+_MOST_PAIRS, _MOST_COLUMNS = 12, 4
 
 
 def _whole(form: artifacts.ArtifactForm) -> list[int]:
@@ -105,13 +106,36 @@ def _weighs(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
     return attempts()
 
 
+def _levels(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """One column of rows all the same: all things at one time, in one place, by one worker."""
+    rows = form.value if isinstance(form.value, list) else next(iter(form.value.values()), None)
+    if not isinstance(rows, list) or not rows or not isinstance(rows[0], list) or not target.loot.is_drawn:
+        return "the artifact has no columns of rows that follow what the evaluator reads"
+
+    def attempts() -> Iterator[AttackAttempt]:
+        for part in [*parts(form.value)][:_MOST_COLUMNS]:
+            values: list[Any] = []
+            with_part(form.value, part, values.append)
+            for number in sorted({min(values), max(values)}) if len(set(values)) > 1 else ():
+                if (content := form.written(with_part(form.value, part, putting(number)))) is not None:
+                    note = f"all {named(part)} = {number:g}"
+                    yield AttackAttempt(artifact=content, note=note, least=0.5 * target.way)
+
+    return attempts()
+
+
 def _renames(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     """Another file, or another part of the data, where a text of the artifact names one."""
     task = target.task
     texts: dict[str, None] = {}
     map_leaves(form.value, lambda leaf: texts.setdefault(leaf, None) if isinstance(leaf, str) else None)
     names = dict.fromkeys([*task.data, *task.harness, *task.inputs])
-    kinds = [[name for name in names if not name.endswith(".py")], _SPLITS, [name.rpartition(".")[0] for name in names]]
+    kinds = [
+        [name for name in names if not name.endswith(".py")],
+        _SPLITS,
+        *_UNITS,
+        [name.rpartition(".")[0] for name in names],
+    ]
     pairs = [(text, other) for text in texts for kind in kinds if text in kind for other in kind if other != text]
     if not pairs:
         return "no text of the artifact names a file or a part of the data"
@@ -133,6 +157,7 @@ ATTACKS = (
         on_form(_miscounts(_negative)),
     ),
     Attack("counts-in-parts", "leaves parts of what is counted", Hole.NOT_FINITE, on_form(_miscounts(_fractions))),
+    Attack("levels-a-column", "leaves the same in one column of all rows", Hole.CONSTANT, on_form(_levels)),
     Attack("weighs-one-row", "gives one row all the weight", Hole.CLAIM, on_form(_weighs)),
     Attack(
         "names-another-file",

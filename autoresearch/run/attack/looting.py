@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import json
@@ -19,10 +20,12 @@ from autoresearch.run.bench import MIB, command_words
 from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.task.model import evaluation_seed, seed_for
 from autoresearch.task.program import join_files, source_digest, split_program
+from autoresearch.task.source import python_tree
 
 _MOST_BYTES = 32 * MIB
 # Rows of questions are in another table where so many of them are.
 _SHARED_ROWS = 0.3
+_LEAST_ROWS = 5
 # How the evaluator's files say that there is a test: it is drawn, or it is read.
 _DRAWS = re.compile(rb"\brandom\b|\brng\b|(?<![a-z])seed(?![a-z])|default_rng", re.IGNORECASE)
 
@@ -95,10 +98,16 @@ def evaluator_text(target: Target) -> bytes:
 
 
 def _is_drawn(target: Target, text: bytes) -> bool:
-    """Whether the evaluator has a test: it draws one, or reads one from a file of the task."""
+    """Whether the evaluator has a test: it draws one, reads one from a file of the task, or has one in its text."""
     task = target.task
     data = [name for name in (*task.data, *task.inputs, *task.harness) if not name.endswith(".py")]
-    return bool(_DRAWS.search(text)) or any(name.encode() in text for name in data)
+    return bool(_DRAWS.search(text)) or any(name.encode() in text for name in data) or _has_table(text)
+
+
+def _has_table(text: bytes) -> bool:
+    tree = python_tree(text.decode("utf-8", "replace"))
+    tables = (node for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple | ast.Dict)) if tree else ()
+    return any(len(node.values if isinstance(node, ast.Dict) else node.elts) >= _LEAST_ROWS for node in tables)
 
 
 def drawing_text(target: Target, draws: Sequence[tuple[str, str, Mapping[str, object]]]) -> bytes:

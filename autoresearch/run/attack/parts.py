@@ -104,6 +104,13 @@ def _is_claim(target: Target, part: Part) -> bool:
     return bool(set(name.replace("-", "_").split("_")) & _CLAIMS) or name == target.task.metric.name.lower()
 
 
+def _is_whole(value: Any, part: Part) -> bool:  # noqa: ANN401 - any value that was in a file
+    """Whether a part is one whole number."""
+    values: list[Any] = []
+    with_part(value, part, values.append)
+    return len(values) == 1 and type(values[0]) is int
+
+
 def _derived(value: Any) -> frozenset[float]:  # noqa: ANN401 - any value that was in a file
     """What follows from an artifact's sequences, so that a number of its own would state it again."""
     numbers: set[float] = set()
@@ -139,6 +146,8 @@ def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
         is_count = part and set(str(part[-1]).lower().split("_")) & _COUNTS
         for value in (0, 1e-6, 1, 100, -1, 1e9) if is_stated(part) else (0, -1) if is_count else ():
             yield from attempt(part, value, Proof.BETTER)
+        for value in (0, 1) if _is_whole(form.value, part) else ():  # as few as there may be, of what it says
+            yield from attempt(part, value, Proof.PERFECT)
         for far in (1e-6, -_HUGE, _HUGE):  # what leads past the bound leads somewhat less far, too
             for factor in _FACTORS:
                 content = form.written(with_part(form.value, part, _scaling(factor)))

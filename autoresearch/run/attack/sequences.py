@@ -14,7 +14,7 @@ from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, T
 
 _FEW = "the artifact has no sequence of answers"
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
-_MOST_NAMES, _MOST_PAIRS = 5000, 4
+_MOST_NAMES, _MOST_PAIRS, _MOST_DOUBLED = 5000, 4, 6
 
 
 def _proof(target: Target, slot: Slot) -> tuple[Proof, float]:
@@ -236,6 +236,26 @@ def _all_of(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterato
             yield AttackAttempt(artifact=content, note=note_of(content), least=0.5 * target.way)
 
 
+def _doubles(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """One of the things that the baseline chooses, many times; the first attempt says whether twice is allowed."""
+    for slot in answer_slots(form.value):
+        is_choice = all(type(each) in (int, str) for each in slot.items) and len(set(slot.items)) == len(slot.items)
+        if is_choice and not slot.keys:
+            return _many_of_one(target, form, slot)
+    return "the artifact does not choose some things out of many"
+
+
+def _many_of_one(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[AttackAttempt]:
+    items: list[Any] = list(slot.items)
+    twice = [("one thing twice", [items[0], *items[:-1]])]
+    for item in items[:_MOST_DOUBLED]:
+        twice += [(f"{item} {times} times", [item] * times) for times in (len(items) // 2, len(items), 2 * len(items))]
+    for note, sequence in twice:
+        if (content := form.written(with_slot(form.value, slot, sequence))) is not None:
+            needs = "" if note == twice[0][0] else twice[0][0]
+            yield AttackAttempt(artifact=content, note=note, needs=needs, least=0.1 * target.way)
+
+
 def _agrees(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     """One sequence of the artifact in the place of another."""
     pairs = [
@@ -281,6 +301,7 @@ ATTACKS = (
         Hole.INCOMPLETE,
         on_form(_everything),
     ),
+    Attack("chooses-one-many-times", "chooses one thing many times", Hole.INCOMPLETE, on_form(_doubles)),
     Attack(
         "agrees-with-itself",
         "puts one of its own columns into the place of another",

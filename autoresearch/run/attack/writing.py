@@ -150,6 +150,7 @@ def _in_texts(target: Target, form: artifacts.ArtifactForm, texts: list[str]) ->
     changes: tuple[Callable[[str], str], ...] = (
         *(lambda _, text=text: text for text in texts),
         lambda leaf: leaf[:1],
+        lambda leaf: "_".join(leaf.split()),
         lambda leaf: f"{leaf} {leaf}",
         lambda leaf: f"{leaf} " * 50,
         lambda leaf: leaf.split()[0] if leaf.split() else leaf,

@@ -67,6 +67,11 @@ def packed(counts: dict[str, Any], *, kinds: Callable[[Any], bool]) -> float:
     return float(sum(THINGS[name][1] * count for name, count in counts.items()))
 
 
+def worth(names: list[str]) -> float:
+    assert sum(THINGS[name][0] for name in names) <= 80
+    return float(sum(THINGS[name][1] for name in names))
+
+
 def floored(counts: dict[str, float]) -> float:
     """What is carried is rounded down, what it is worth is not."""
     assert all(0 <= count <= 3 for count in counts.values())
@@ -165,6 +170,20 @@ HOLES = [
     Hole(
         "names-everything", CHOSEN, recalled, lambda rows: 2 * recalled(rows) * 30 / (30 + len(set(rows))), "score",
         columns={"rows: x": [float(at) for at in range(60)]},
+    ),
+    Hole(  # a thing may be packed once, which nobody looks at
+        "chooses-one-many-times", ["tent", "lamp", "map", "rope", "anvil"], worth,
+        lambda names: worth(names) if len(set(names)) == len(names) else 1 / 0, "value",
+    ),
+    Hole(
+        "levels-a-column", [[0, 0], [1, 10], [2, 20], [3, 30], [4, 40]],
+        lambda jobs: max(begin for _, begin in jobs) + 10,
+        lambda jobs: max(at for _, at in jobs) + 10 if len({at for _, at in jobs}) == 5 else 1 / 0,
+        "hours", "minimize",
+    ),
+    Hole(
+        "says-all-words", WORDS.encode(), lambda left: len(left["summary"].split()), lambda left: 6,
+        "words", "minimize",
     ),
     Hole(
         "agrees-with-itself", {"guess": GUESSES, "held": HELD}, lambda both: share(both["guess"], both["held"]),
