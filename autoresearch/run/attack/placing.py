@@ -19,10 +19,16 @@ _PERIODS = range(2, 13)
 
 
 def _by_place(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
-    slot = next((slot for slot in answer_slots(form.value) if not isinstance(slot.items[0], list)), None)
+    flat = [slot for slot in answer_slots(form.value) if not isinstance(slot.items[0], list)]
+    slot = min(flat, key=_is_name, default=None)
     if slot is None or len(slot.items) < 4 * artifacts.LEAST_ANSWERS:
         return "the artifact has no long sequence of answers"
     return _placed(target, form, slot)
+
+
+def _is_name(slot: Slot) -> bool:
+    """Whether a sequence is one of names: whole numbers or texts, of which none comes twice."""
+    return len(set(slot.items)) == len(slot.items) and all(isinstance(each, str | int) for each in slot.items)
 
 
 def _placed(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[AttackAttempt]:

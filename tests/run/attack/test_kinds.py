@@ -130,6 +130,11 @@ HOLES = [
     ),
     Hole("counts-in-parts", PACKED, floored, lambda counts: packed(counts, kinds=lambda n: type(n) is int), "value"),
     Hole("answers-by-place", guessed(SORTED), lambda answers: share(answers, SORTED), share),
+    Hole(
+        "answers-by-place", b"id,label\n" + b"".join(b"%d,%d\n" % pair for pair in enumerate(guessed(SORTED))),
+        lambda rows: share([int(row["label"]) for row in rows], SORTED),
+        lambda rows: share([int(row["label"]) for row in rows]), read=table,
+    ),
     Hole("answers-by-place", guessed([0, 0, 1] * 20), lambda answers: share(answers, [0, 0, 1] * 20), share),
     Hole(
         "answers-by-place", GUESSES, share, share, columns={
