@@ -16,6 +16,7 @@ from autoresearch.task.program import split_program
 
 _NOT_ASKED = "no evaluator asks the program while it runs"
 _MOST_COLUMNS, _MOST_TEXT, _MOST_PLACES, _MOST_WORDS = 8, 40_000, 3, 4
+_HALF, _SOME = 0.5, 0.3
 _NOT_PYTHON = "what answers is not a Python file that may change"
 
 # What the program writes to the evaluator goes through change(text) first.
@@ -112,8 +113,11 @@ def _answering(
     *,
     between: str = _BETWEEN,
     guess: str = "return None",
+    part: float = 0.0,
     quick: bool = False,
 ) -> Attack:
+    """An attack that changes what is said; a gain takes ``part`` of the way, where a baseline may be weak."""
+
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         evaluator = target.task.evaluator
         if evaluator is None or not evaluator.answers:
@@ -141,6 +145,7 @@ def _answering(
                 proof=Proof.STATED if "LINE" in change else Proof.BETTER,
                 stated=number,
                 note=change[:60],
+                least=part * target.way,
             )
             for change in texts
         )
@@ -194,7 +199,7 @@ def _lies(target: Target) -> Iterator[AttackAttempt] | str:
     more = "found[AT][0] + (b'0' * N if b'.' not in found[AT][0] else b'eN')"
     texts = [more.replace("N", "5"), more.replace("N", "8"), "b'0'", "b'-1'"]
     changes = [_OTHER.replace("NEW", text).replace("AT", str(at)) for at in places for text in texts]
-    attempts = _answering("", "", Hole.CLAIM, tuple(changes), between=_IN_SHORT).tries(target)
+    attempts = _answering("", "", Hole.CLAIM, tuple(changes), between=_IN_SHORT, part=_SOME).tries(target)
     return attempts if isinstance(attempts, str) else _lying(list(attempts))
 
 
@@ -205,14 +210,12 @@ def _lying(attempts: list[AttackAttempt]) -> Iterator[AttackAttempt]:
         yield from less
 
 
-def _says_one(target: Target) -> Iterator[AttackAttempt] | str:
-    """One word of the baseline for all, where its answers are words."""
+def _usual(target: Target) -> tuple[str, ...] | str:
+    """The words that the baseline answers most often, where its answers are words."""
     usual = [word for word, _ in Counter(answer for _, answer in target.loot.dialogue).most_common(_MOST_WORDS)]
     if len(usual) < 2 or any(NUMBER.search(word) or word.count("\n") != 1 for word in usual):
         return "the program does not answer with few words"
-    codes = tuple(f"return {word.encode()!r}" for word in usual)
-    attempts = _answering("", "", Hole.CONSTANT, codes, between=_BESIDE).tries(target)
-    return attempts if isinstance(attempts, str) else (replace(each, least=0.5 * target.way) for each in attempts)
+    return tuple(f"return {word.encode()!r}" for word in usual)
 
 
 def _says_words(target: Target) -> tuple[str, ...] | str:
@@ -229,21 +232,16 @@ def _says_words(target: Target) -> tuple[str, ...] | str:
     )
 
 
-def _echoes(target: Target) -> Iterator[AttackAttempt] | str:
-    """Words of the question as the answer; half of the way counts, as what stays as it was is a good guess."""
-    longest = ("max(words, key=len)", "max(words, key=float)", "min(words, key=float)")
-    words = ("words[0]", "words[1]", "words[-1]", *longest)
-    code = (
-        "words = _re.findall(rb'[-+.\\w]+', question)\n        "
-        "try: return WORD + b'\\n'\n        except Exception: pass"
-    )
-    codes = tuple(code.replace("WORD", word) for word in words)
+def _echoes(target: Target) -> tuple[str, ...] | str:
+    """Words of the question as the answer."""
     if any(answer.count("\n") > 1 for _, answer in target.loot.dialogue):
         return "the program answers with several lines"
-    attempts = _answering("", "", Hole.READABLE_ANSWERS, codes, between="\nimport re as _re" + _BESIDE).tries(target)
-    if isinstance(attempts, str):
-        return attempts
-    return (replace(each, least=0.5 * target.way, note=word) for each, word in zip(attempts, words, strict=True))
+    code = (
+        "import re\n        words = re.findall(rb'[-+.\\w]+', question)\n        "
+        "try: return WORD + b'\\n'\n        except Exception: pass"
+    )
+    longest = ("max(words, key=len)", "max(words, key=float)", "min(words, key=float)")
+    return tuple(code.replace("WORD", word) for word in ("words[0]", "words[1]", "words[-1]", *longest))
 
 
 def _rehearses(target: Target) -> tuple[str, ...] | str:
@@ -290,7 +288,9 @@ ATTACKS = (
     ),
     _answering("answers-nan", "answers nan and inf", Hole.NOT_FINITE, _numbers("nan", "inf", "-inf"), quick=True),
     _answering("answers-huge", "answers huge numbers", Hole.NOT_FINITE, _numbers("1e308", "-1e308", "9" * 40)),
-    _answering("answers-a-constant", "answers the same number each time", Hole.CONSTANT, _numbers("0", "1", "-1")),
+    _answering(
+        "answers-a-constant", "answers the same number each time", Hole.CONSTANT, _numbers("0", "1", "-1"), part=_HALF
+    ),
     _answering(
         "answers-nothing",
         "ends without an answer, or with an empty one",
@@ -351,15 +351,30 @@ ATTACKS = (
         ("return None if _os.write(_write, b' ') else None",),
         between=_BESIDE,
     ),
-    Attack("answers-with-one-word", "answers all questions with the same word", Hole.CONSTANT, _says_one),
+    _answering(
+        "answers-with-one-word",
+        "answers all questions with the same word",
+        Hole.CONSTANT,
+        _usual,
+        between=_BESIDE,
+        part=_HALF,
+    ),
     _answering(
         "answers-with-its-words",
         "answers with words that the evaluator compares with, at once or later",
         Hole.INCOMPLETE,
         _says_words,
         between=_BESIDE,
+        part=_HALF,
     ),
-    Attack("answers-with-the-question", "answers with a word of the question", Hole.READABLE_ANSWERS, _echoes),
+    _answering(
+        "answers-with-the-question",
+        "answers with a word of the question",
+        Hole.READABLE_ANSWERS,
+        _echoes,
+        between=_BESIDE,
+        part=_HALF,
+    ),
     _answering(
         "rehearses-the-dialogue",
         "plays the dialogue beforehand, and answers by what comes next",

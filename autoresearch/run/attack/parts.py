@@ -117,8 +117,7 @@ def _derived(value: Any) -> frozenset[float]:  # noqa: ANN401 - any value that w
     for slot in artifacts.answer_slots(value):
         flat = [each for item in slot.items for each in (item if isinstance(item, list) else [item])]
         numbers |= {len(slot.items), len(flat), len(set(map(str, slot.items)))}
-        if finite := [each for each in flat if isinstance(each, int | float) and is_finite(each)]:
-            numbers |= {sum(finite), sum(finite) / len(finite), min(finite), max(finite)}
+        numbers.add(sum(each for each in flat if isinstance(each, int | float) and is_finite(each)))
     return frozenset(number for number in numbers if abs(number) > 1)
 
 
@@ -186,12 +185,12 @@ def _adding_keys(
             changed = [{**row, name: value} for row in rows]
             content = form.written(changed if isinstance(form.value, list) else changed[0])
             if content is not None:
-                proof = Proof.STATED if value == number else Proof.BETTER
-                yield AttackAttempt(artifact=content, proof=proof, stated=number, note=f"{name} = {value}")
+                proof, least = Proof.STATED if value == number else Proof.BETTER, 0.5 * target.way
+                yield AttackAttempt(artifact=content, proof=proof, stated=number, note=f"{name} = {value}", least=least)
         if len(rows) > 1:  # one row alone counts
             content = form.written([{**row, name: 0 if at else 1} for at, row in enumerate(rows)])
             if content is not None:
-                yield AttackAttempt(artifact=content, note=f"{name} of one row", least=0.1 * target.way)
+                yield AttackAttempt(artifact=content, note=f"{name} of one row", least=0.5 * target.way)
 
 
 # --- a report in words
@@ -269,16 +268,19 @@ def _hides(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttem
 def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
     """Numbers that no honest artifact has."""
 
-    def attempt(note: str, values: Iterable[Any], needs: str = "") -> Iterator[AttackAttempt]:
+    def attempt(
+        note: str, values: Iterable[Any], needs: str = "", proof: Proof = Proof.EXCEEDS
+    ) -> Iterator[AttackAttempt]:
         content, further = map(form.written, values)
         if content is not None:
-            yield AttackAttempt(artifact=content, further=further, proof=Proof.EXCEEDS, note=note, needs=needs)
+            yield AttackAttempt(artifact=content, further=further, proof=proof, note=note, needs=needs)
 
     value, sizes, fields = form.value, (_HUGE, _HUGER), [*parts(form.value)][:_MOST_PARTS]
     for sign in (1, -1):
         yield from attempt(f"all {sign:+d}e6", (map_leaves(value, on_numbers(sign * size)) for size in sizes))
         yield from attempt(f"all {sign:+d}e6 further", (_moved(value, 1, sign * size) for size in sizes))
-        yield from attempt(f"all times {sign:+d}e6", (_moved(value, sign * size, 0) for size in sizes))
+        scaled = (_moved(value, sign * size, 0) for size in sizes)  # weights may be large, and the best
+        yield from attempt(f"all times {sign:+d}e6", scaled, proof=Proof.FOLLOWS)
     for low, high in [pair for pair in pairwise(fields) for pair in (pair, pair[::-1])]:
         yield from attempt(
             f"{named(low)} small, {named(high)} large",

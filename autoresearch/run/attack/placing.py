@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from autoresearch.run.attack import artifacts
@@ -61,12 +62,21 @@ def _names(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator
 
 def _orders(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[tuple[str, list[int]]]:
     places = list(range(len(slot.items)))
-    yield "their place", places
+    if not any(_is_sorted(values) for values in target.loot.columns.values() if len(values) == len(places)):
+        yield "their place", places
     for label, names in _names(target, form, slot):
         digits = [[int(each) for each in re.findall(r"\d{1,15}", name)] for name in names]
         order = sorted(places, key=lambda at: (digits[at], names[at]))
         if order != places:
             yield label, order
+
+
+def _is_sorted(values: Sequence[object]) -> bool:
+    """Whether a column of numbers rises or falls at steps of many sizes: what follows it is no work of the order."""
+    numbers = [each for each in values if isinstance(each, int | float)]
+    steps = {round(b - a, 9) for a, b in pairwise(numbers)}
+    is_sorted = all(step >= 0 for step in steps) or all(step <= 0 for step in steps)
+    return len(numbers) == len(values) and len(steps) > 2 and is_sorted
 
 
 def _groupings(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Iterator[tuple[str, list[Hashable]]]:

@@ -253,7 +253,7 @@ def _many_of_one(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> It
     for note, sequence in twice:
         if (content := form.written(with_slot(form.value, slot, sequence))) is not None:
             needs = "" if note == twice[0][0] else twice[0][0]
-            yield AttackAttempt(artifact=content, note=note, needs=needs, least=0.1 * target.way)
+            yield AttackAttempt(artifact=content, note=note, needs=needs, least=0.3 * target.way)
 
 
 def _agrees(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
