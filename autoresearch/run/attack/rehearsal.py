@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 Turn = tuple[str, str]
-MOST_WORDS, MOST_KINDS, MOST_TRIES = 16, 12, 150
+MOST_WORDS, MOST_KINDS, MOST_TRIES = 10, 12, 150
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
 
 

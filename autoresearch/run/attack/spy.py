@@ -229,7 +229,7 @@ def traced(words: list[str]) -> dict[str, Any]:
 
     (others, text), honest = play(rest, seed + 1, []), [answer for _, answer in turns]
     if others == turns and printed_value(ORDERS["metric"], text) == value(seed, honest):
-        answers = rehearsed(lambda each: value(seed, each), turns, short_texts(), ORDERS["sign"], seconds)
+        answers = rehearsed(lambda each: value(seed, each), turns, short_texts(), ORDERS["sign"], ORDERS["seconds"] / 2)
         loaded["rehearsed"] = answers or []
     return {**loaded, "dialogue": turns}
 
