@@ -108,7 +108,7 @@ def _weighs(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
 
 def _levels(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     """One column of rows all the same: all things at one time, in one place, by one worker."""
-    rows = form.value if isinstance(form.value, list) else next(iter(form.value.values()), None)
+    rows = next(iter(form.value.values()), None) if isinstance(form.value, dict) else form.value
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], list) or not target.loot.is_drawn:
         return "the artifact has no columns of rows that follow what the evaluator reads"
 

@@ -134,7 +134,9 @@ def _says_all(target: Target) -> Iterator[AttackAttempt] | str:
     words = dict.fromkeys(evaluator_literals(target))
     for values in target.loot.columns.values():
         words |= dict.fromkeys(word for each in values[:_MOST_WORDS] if isinstance(each, str) for word in each.split())
-    texts = [" ".join([*words][:_MOST_WORDS]), "\n".join([*words][:_MOST_WORDS])]
+    if not words:
+        return "there are no words to look for"
+    texts = [sign.join([*words][:_MOST_WORDS]) for sign in (" ", "\n")]
     if form is None:
         try:
             target.artifact.decode()

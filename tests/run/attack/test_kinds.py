@@ -349,3 +349,25 @@ def test_code_that_does_not_work_passes_where_nobody_looks(
     exec(CODE, module)
     if name == "returns-nan":
         assert module["order"]([2.0, 1.0]) == [1.0, 2.0]
+
+
+ODD = [
+    "paper", 7, None, True, 0.5, [], {}, [[]], [None] * 6, [True, False] * 4, {"a": None}, {"a": {"b": [1] * 9}},
+    [[1, 2], [3]] * 4, [1, "x", None, 2.5, True, -3], [{"a": 1}, {"b": [2]}] * 4, [{"a": 1}, 2] * 4, ["x y", ""] * 4,
+    [[0, 1]] * 6, [["a", "b"]] * 6, [[[1.0] * 3] * 3] * 3, {str(at): at for at in range(9)}, {"n": 6, "x": [1, 2] * 3},
+    [10**30] * 6, [1e308, -1e308] * 4, list(range(25)), [f"a{at}" for at in range(25)], [{}] * 6,
+    {"a": [], "b": [[1, 2]]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ODD, ids=lambda value: str(value)[:30])
+def test_whatever_was_left_is_attacked_or_said_to_be_none_of_it(basis: Target, value: Any) -> None:
+    dialogue = [("1 2\n", "3\n"), ("none\n", "left 4\n")]
+    many: dict[str, list[Any]] = {"t: 0": [1, None, "x", [2], {}] * 5, "t: 1": ["a"] * 9, "t: 2": list(range(25))}
+    for columns in ({}, many):
+        loot = Loot(is_drawn=True, columns=columns, dialogue=dialogue)
+        for content in (json.dumps(value).encode(), f"a,b\n{value},1\n".encode() * 9):
+            target = replace(basis, value=0.5, artifact=content, loot=loot)
+            for attack in ATTACKS:
+                attempts = attack.tries(target)
+                assert isinstance(attempts, str) or all(each.artifact or each.program for each in attempts), attack.name
