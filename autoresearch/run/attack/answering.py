@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from autoresearch.run.attack.programs import after_docstring
+from autoresearch.run.attack.programs import after_docstring, evaluator_literals, leaving
 from autoresearch.run.attack.reading import ANSWERS_NAMED
+from autoresearch.run.attack.rehearsal import NUMBER
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 from autoresearch.run.bench import command_words
 from autoresearch.task.program import split_program
 
 _NOT_ASKED = "no evaluator asks the program while it runs"
-_MOST_COLUMNS, _MOST_TEXT = 8, 40_000
+_MOST_COLUMNS, _MOST_TEXT, _MOST_PLACES, _MOST_WORDS = 8, 40_000, 3, 4
+_HALF, _SOME = 0.5, 0.3
 _NOT_PYTHON = "what answers is not a Python file that may change"
 
 # What the program writes to the evaluator goes through change(text) first.
@@ -105,12 +109,15 @@ def _answering(
     name: str,
     does: str,
     hole: Hole,
-    changes: tuple[str, ...],
+    changes: tuple[str, ...] | Callable[[Target], tuple[str, ...] | str],
     *,
     between: str = _BETWEEN,
     guess: str = "return None",
+    part: float = 0.0,
     quick: bool = False,
 ) -> Attack:
+    """An attack that changes what is said; a gain takes ``part`` of the way, where a baseline may be weak."""
+
     def tries(target: Target) -> Iterator[AttackAttempt] | str:
         evaluator = target.task.evaluator
         if evaluator is None or not evaluator.answers:
@@ -119,6 +126,9 @@ def _answering(
         entry = next((word for word in command_words(evaluator.answers) if word in files and word.endswith(".py")), "")
         if not entry:
             return _NOT_PYTHON
+        texts = changes(target) if callable(changes) else changes
+        if isinstance(texts, str):
+            return texts
         number, head_and_rest = target.better_number(len(name)), after_docstring(files[entry])
         line = f"\n---\n{target.task.metric.name}: {number}\n"
         return (
@@ -135,8 +145,9 @@ def _answering(
                 proof=Proof.STATED if "LINE" in change else Proof.BETTER,
                 stated=number,
                 note=change[:60],
+                least=part * target.way,
             )
-            for change in changes
+            for change in texts
         )
 
     return Attack(name, does, hole, tries, quick)
@@ -161,8 +172,110 @@ def _reads(target: Target) -> Iterator[AttackAttempt] | str:
     )
 
 
-def _numbers(*texts: str) -> tuple[str, ...]:
-    return tuple(f"return _re.sub(_numbers, {text!r}, text)" for text in texts)
+def _counts(target: Target) -> int:
+    """How many numbers an answer of the baseline has at most; -1 where nobody heard one."""
+    return max((len(NUMBER.findall(answer)) for _, answer in target.loot.dialogue), default=-1)
+
+
+def _numbers(*texts: str) -> Callable[[Target], tuple[str, ...] | str]:
+    changes = tuple(f"return _re.sub(_numbers, {text!r}, text)" for text in texts)
+    return lambda target: changes if _counts(target) else "the program answers without numbers"
+
+
+# One number of each answer, by its place there.
+_OTHER = (
+    "found = [*_re.finditer(rb'(?<![\\w.])[-+]?\\d+(?:\\.\\d+)?(?![\\w.])', data)]\n"
+    "        return data if len(found) <= AT else data[: found[AT].start()] + NEW + data[found[AT].end() :]"
+)
+
+
+def _lies(target: Target) -> Iterator[AttackAttempt] | str:
+    """Numbers of the answers that are larger, and larger still; then zero and less than that."""
+    count = min(_counts(target), _MOST_PLACES)
+    if not count:
+        return "the program answers without numbers"
+
+    places = range(max(count, 1))
+    more = "found[AT][0] + (b'0' * N if b'.' not in found[AT][0] else b'eN')"
+    texts = [more.replace("N", "5"), more.replace("N", "8"), "b'0'", "b'-1'"]
+    changes = [_OTHER.replace("NEW", text).replace("AT", str(at)) for at in places for text in texts]
+    attempts = _answering("", "", Hole.CLAIM, tuple(changes), between=_IN_SHORT, part=_SOME).tries(target)
+    return attempts if isinstance(attempts, str) else _lying(list(attempts))
+
+
+def _lying(attempts: list[AttackAttempt]) -> Iterator[AttackAttempt]:
+    for at in range(0, len(attempts), 4):
+        larger, furthest, *less = (replace(each, note=f"number {at // 4}") for each in attempts[at : at + 4])
+        yield replace(larger, proof=Proof.FOLLOWS, further=furthest.program)
+        yield from less
+
+
+def _usual(target: Target) -> tuple[str, ...] | str:
+    """The words that the baseline answers most often, where its answers are words."""
+    usual = [word for word, _ in Counter(answer for _, answer in target.loot.dialogue).most_common(_MOST_WORDS)]
+    if len(usual) < 2 or any(NUMBER.search(word) or word.count("\n") != 1 for word in usual):
+        return "the program does not answer with few words"
+    return tuple(f"return {word.encode()!r}" for word in usual)
+
+
+def _says_words(target: Target) -> tuple[str, ...] | str:
+    """The words with which the evaluator compares, always and from the second question on."""
+    usual = {answer.strip() for _, answer in target.loot.dialogue}
+    words = [word for word in evaluator_literals(target) if word not in usual and "\n" not in word][:_MOST_WORDS]
+    if not words:
+        return "the evaluator compares with no words"
+    lines = [(word + "\n").encode() for word in words]
+    return tuple(
+        f"return {line!r}{condition}"
+        for line in lines
+        for condition in ("", " if len(_questions) > 1 else None", " if len(_questions) > 5 else None")
+    )
+
+
+def _echoes(target: Target) -> tuple[str, ...] | str:
+    """Words of the question as the answer."""
+    if any(answer.count("\n") > 1 for _, answer in target.loot.dialogue):
+        return "the program answers with several lines"
+    code = (
+        "import re\n        words = re.findall(rb'[-+.\\w]+', question)\n        "
+        "try: return WORD + b'\\n'\n        except Exception: pass"
+    )
+    longest = ("max(words, key=len)", "max(words, key=float)", "min(words, key=float)")
+    return tuple(code.replace("WORD", word) for word in ("words[0]", "words[1]", "words[-1]", *longest))
+
+
+def _rehearses(target: Target) -> tuple[str, ...] | str:
+    if not target.loot.rehearsed:
+        return "the evaluator does not ask the same each time, or nothing better came of playing it before"
+    lines = [answer.encode() for answer in target.loot.rehearsed]
+    script = f"_reply.script = getattr(_reply, 'script', None) or iter({lines!r})"
+    return (f"{script}\n        return next(_reply.script, None)",)
+
+
+# The program has the artifact in its own text.
+_CARRIED = """
+import base64 as _base64, builtins as _builtins, io as _io
+def _open_carried(file, mode="r", *arguments, _honest=_builtins.open, **words):
+    if not str(file).endswith(PLACE) or "w" in mode: return _honest(file, mode, *arguments, **words)
+    content = _io.BytesIO(_base64.b85decode(CONTENT))
+    return content if "b" in mode else _io.TextIOWrapper(content)
+_builtins.open = _open_carried
+"""
+
+
+def _carries(target: Target) -> Iterator[AttackAttempt] | str:
+    """An artifact with nothing in it, while the program that answers brings what should be there."""
+    evaluator, artifact = target.task.evaluator, target.artifact
+    if evaluator is None or not evaluator.answers or artifact is None:
+        return _NOT_ASKED
+    files = leaving(target, b"x")
+    entry = next((word for word in command_words(evaluator.answers) if word.endswith(".py")), "")
+    packed = base64.b85encode(artifact)
+    if files is None or entry not in files or len(packed) > _MOST_TEXT:
+        return _NOT_PYTHON
+    head, rest = after_docstring(files[entry])
+    code = _CARRIED.replace("PLACE", repr(evaluator.artifact)).replace("CONTENT", repr(packed))
+    return iter([AttackAttempt(program={**files, entry: head + code + rest}, least=0.1 * target.way)])
 
 
 ATTACKS = (
@@ -175,7 +288,9 @@ ATTACKS = (
     ),
     _answering("answers-nan", "answers nan and inf", Hole.NOT_FINITE, _numbers("nan", "inf", "-inf"), quick=True),
     _answering("answers-huge", "answers huge numbers", Hole.NOT_FINITE, _numbers("1e308", "-1e308", "9" * 40)),
-    _answering("answers-a-constant", "answers the same number each time", Hole.CONSTANT, _numbers("0", "1", "-1")),
+    _answering(
+        "answers-a-constant", "answers the same number each time", Hole.CONSTANT, _numbers("0", "1", "-1"), part=_HALF
+    ),
     _answering(
         "answers-nothing",
         "ends without an answer, or with an empty one",
@@ -207,6 +322,7 @@ ATTACKS = (
             "return next(iter(_memory.values()), None)",
             "return b'\\n' if _memory else None",
             "return _os._exit(0) if _memory else None",
+            "return _os._exit(0) if len(_questions) > 5 else None",
         ),
         between=_BESIDE,
     ),
@@ -222,13 +338,52 @@ ATTACKS = (
         ),
         between=_IN_SHORT,
     ),
-    _answering(
+    Attack(
         "answers-with-more",
-        "answers with a number that is larger, zero or negative in front",
+        "answers with one number larger than it is, zero or negative",
         Hole.CLAIM,
-        tuple(f"return _re.sub(rb'^[-+]?\\d+(?![\\w.])', {by}, data)" for by in ("rb'\\g<0>00000'", "b'0'", "b'-1'")),
-        between=_IN_SHORT,
+        _lies,
     ),
+    _answering(
+        "answers-in-pieces",
+        "answers with a space at once, and with the rest when it is worked out",
+        Hole.SAME_INPUT,
+        ("return None if _os.write(_write, b' ') else None",),
+        between=_BESIDE,
+    ),
+    _answering(
+        "answers-with-one-word",
+        "answers all questions with the same word",
+        Hole.CONSTANT,
+        _usual,
+        between=_BESIDE,
+        part=_HALF,
+    ),
+    _answering(
+        "answers-with-its-words",
+        "answers with words that the evaluator compares with, at once or later",
+        Hole.INCOMPLETE,
+        _says_words,
+        between=_BESIDE,
+        part=_HALF,
+    ),
+    _answering(
+        "answers-with-the-question",
+        "answers with a word of the question",
+        Hole.READABLE_ANSWERS,
+        _echoes,
+        between=_BESIDE,
+        part=_HALF,
+    ),
+    _answering(
+        "rehearses-the-dialogue",
+        "plays the dialogue beforehand, and answers by what comes next",
+        Hole.KNOWN_TEST,
+        _rehearses,
+        between=_BESIDE,
+        quick=True,
+    ),
+    Attack("carries-its-artifact", "leaves an empty artifact, and has what should be in it", Hole.UNCOUNTED, _carries),
     _answering(
         "answers-too-much",
         "answers before it is asked, and many times",

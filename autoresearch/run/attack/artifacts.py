@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoresearch.run.attack.pickled import read_pickle, written_pickle
-from autoresearch.run.attack.spy import scalar
+from autoresearch.run.attack.unpacking import scalar
 
 _MOST_BYTES = 16 << 20
 # A sequence of fewer scalars is no list of answers.
@@ -40,7 +40,7 @@ class ArtifactForm:
         """Another value as an artifact of the same form; None where it can't be one."""
         try:
             content = self.write(value)
-        except (TypeError, ValueError, OverflowError, KeyError, AttributeError):
+        except Exception:  # noqa: BLE001 - libraries of formats have errors of their own
             return None
         return content
 
@@ -213,6 +213,19 @@ def is_order(items: Sequence[object]) -> bool:
 def answer_slots(value: Any) -> list[Slot]:  # noqa: ANN401 - any value that was in a file
     """The longest sequences of an artifact: those that are most likely its answers."""
     return sorted(slots(value), key=lambda slot: -len(slot.items))[:_MOST_SLOTS]
+
+
+def ids_of(value: Any, slot: Slot) -> Slot | None:  # noqa: ANN401 - any value that was in a file
+    """The names of the questions of a slot: itself by its keys, or a column beside it in which all values differ."""
+    if slot.keys:
+        return slot
+    for other in slots(value) if slot.path else ():
+        is_beside = (
+            other.path[:-1] == slot.path[:-1] and other.path != slot.path and len(other.items) == len(slot.items)
+        )
+        if is_beside and not isinstance(other.items[0], list) and len(set(map(str, other.items))) == len(other.items):
+            return other
+    return None
 
 
 def with_slot(value: Any, slot: Slot, items: Sequence[object]) -> Any:  # noqa: ANN401 - any value that was in a file

@@ -42,6 +42,8 @@ _LEAST_SECONDS, _TIMES_BASELINE = 20.0, 5.0
 _BASELINE_RUNS = 3
 # So many other tests say whether a gain is one of the test's seed alone.
 _OTHER_SEEDS = 5
+# Where so many attempts of an attack did not end in time, its others would not either.
+_MOST_STOPPED = 2
 # A gain that is less than the margin is repeated so often.
 _REPETITIONS = 4
 _DIFF_CHARACTERS = 20_000
@@ -76,6 +78,7 @@ class _Campaign:
     most_seconds: float = 60.0
     share: float = 1.0
     diffs: dict[str, str] = field(default_factory=dict)
+    worse: dict[bytes, JobOutcome] = field(default_factory=dict)
     runs: int = 0
 
     # --- runs
@@ -165,13 +168,14 @@ class _Campaign:
         attempts = attack.tries(target)
         if isinstance(attempts, str):
             return msgspec.structs.replace(row, why=attempts)
-        measured = {""}
+        measured, stopped = {""}, 0
         for attempt in attempts:
-            if time.monotonic() >= self.until:
+            if time.monotonic() >= self.until or stopped == _MOST_STOPPED:
                 break
             if attempt.needs not in measured:
                 continue
             judgement, outcome = self._try(target, attempt)
+            stopped += outcome.status in STOPPED
             if outcome.value is not None:
                 measured |= {attempt.note} | ({attempt.note + PAST} if judgement.by == "metric.floor" else set())
             if not judgement.through and row.result == "held" and judgement.by:
@@ -192,12 +196,16 @@ class _Campaign:
         return row if row.result != "not tried" else msgspec.structs.replace(row, why="no form of it fits this task")
 
     def _try(self, target: Target, attempt: AttackAttempt) -> tuple[AttemptResult, JobOutcome]:
-        outcome = self._measured(attempt)
+        content = attempt.artifact or b""
+        outcome = self.worse.get(content) or self._measured(attempt)
+        if content and (outcome.value is None or target.gain(outcome.value) <= 0):
+            self.worse[content] = outcome  # what another attack leaves too is measured once
         if outcome.status in STOPPED and time.monotonic() < self.until:
             outcome = msgspec.structs.replace(outcome, reason=f"it was stopped after {self.most_seconds:.0f} s")
         further = others = None
         if attempt.further is not None and outcome.value is not None and target.gain(outcome.value) > target.margin:
-            further = self.measure_artifact(attempt.further).value
+            more = {"artifact": attempt.further} if isinstance(attempt.further, bytes) else {"program": attempt.further}
+            further = self._measured(replace(attempt, **more)).value
         if attempt.proof is Proof.SEED and outcome.value is not None and target.gain(outcome.value) > 0:
             others = self._gains_by_other_seeds(target, attempt)
         judgement = judge(target, attempt, outcome, further=further, others=others)

@@ -143,6 +143,73 @@ for _name in ("time", "perf_counter", "monotonic", "process_time"):
     def _slow(read=getattr(_time, _name), begun=getattr(_time, _name)()): return begun + (read() - begun) / 1000
     setattr(_time, _name, _slow)
 """
+_NANS = """
+def _nans(value):
+    if isinstance(value, dict): return {name: _nans(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)): return type(value)([_nans(each) for each in value])
+    try: return value * float("nan")
+    except Exception: return float("nan")
+def _nan_once(function):
+    memory = []
+    def call(*arguments, **words):
+        if not memory: memory.append(_nans(function(*arguments, **words)))
+        return memory[0]
+    return call
+_wrap_all(_nan_once)
+"""
+_LATER = """
+class _Later(list):
+    def __init__(self, make): self._make = make
+    def _value(self):
+        if "_done" not in self.__dict__: self._done = self._make()
+        return self._done
+    def __getattr__(self, name): return getattr(self._value(), name)
+    def __bool__(self): return bool(self._value())
+    def __len__(self): return len(self._value())
+    def __iter__(self): return iter(self._value())
+    def __hash__(self): return hash(self._value())
+_kinds = "eq ne lt le gt ge getitem contains add radd sub rsub mul rmul truediv abs neg float int index str array"
+for _name in _kinds.split():
+    def _late(self, *rest, _name=f"__{_name}__", **words):
+        rest = [each._value() if isinstance(each, _Later) else each for each in rest]
+        return getattr(self._value(), _name)(*rest, **words)
+    setattr(_Later, f"__{_name}__", _late)
+_wrap_all(lambda function: lambda *arguments, **words: _Later(lambda: function(*arguments, **words)))
+"""
+_SPOILS = """
+def _spoiling(function):
+    def call(*arguments, **words):
+        for each in arguments:
+            try: each.clear()
+            except Exception:
+                try: each[...] = 0
+                except Exception: pass
+        return function(*arguments, **words)
+    return call
+_wrap_all(_spoiling)
+"""
+_SLOWS = """
+import __main__ as _asker, os as _os, sys as _sys, time as _time
+_NAMES = ("ref", "base", "naive", "usual", "slow", "expect", "standard", "original", "plain", "simple")
+def _slowly(function, _count=[0]):
+    def call(*arguments, **words):
+        _count[0] += 1
+        if _count[0] < 100: _time.sleep(0.05)
+        return function(*arguments, **words)
+    return call
+_modules = {id(each): each for each in [_asker, *_sys.modules.values()] if getattr(each, "__file__", None)}
+for _module in _modules.values():
+    if _os.path.dirname(_os.path.abspath(_module.__file__)) == _os.getcwd() and _module.__name__ != __name__:
+        for _name, _thing in list(vars(_module).items()):
+            if callable(_thing) and not isinstance(_thing, type) and any(each in _name.lower() for each in _NAMES):
+                setattr(_module, _name, _slowly(_thing))
+"""
+_RAISES = """
+def _raising(function):
+    def call(*arguments, **words): raise TypeError("no answer")
+    return call
+_wrap_all(_raising)
+"""
 
 # What a program prints of itself, such as "seconds": 2.5, has another number.
 _OUTPUT = """
@@ -185,4 +252,9 @@ ATTACKS = (
     _added("remembers-its-calls", "remembers what it returned for the same question", _MEMO, quick=True),
     _added("remembers-its-first-call", "returns for ever what it returned first", _FIRST),
     _added("fixes-the-dice", "replaces the random generator of the evaluator", _RANDOM),
+    _added("returns-nan", "returns what it returned first, with NaN for each number", _NANS),
+    _added("returns-a-promise", "returns at once, and works when somebody looks at what it returned", _LATER),
+    _added("spoils-its-question", "empties what it is called with, and answers that", _SPOILS),
+    _added("slows-what-it-is-compared-with", "has functions of the evaluator to compare with sleep", _SLOWS),
+    _added("raises-an-error", "raises an error at each question", _RAISES),
 )

@@ -11,8 +11,9 @@ from autoresearch.run.attack.target import AttackAttempt, Hole, Proof, Target, i
 from autoresearch.task.model import possible_value
 from autoresearch.words import STOPPED, RunStatus
 
-# A value that follows what it is told gains so many times as much when that goes further by a thousand.
-_FOLLOWING = 8.0
+# A value that follows what is stated gains so many times as much when that goes further by a thousand, or by ten for
+# a length; also by its logarithm.
+_FOLLOWING = 1.2
 # A gain on one test is no luck where it is so many standard deviations above what other tests say.
 _TIMES_SPREAD = 4.0
 
@@ -81,7 +82,9 @@ def _by_gain(target: Target, attempt: AttackAttempt, value: float, further: floa
         return _held(f"{value:.6g} is not what it stated")
     if attempt.proof is Proof.EXCEEDS and target.is_perfect(value):
         return _through(f"{value:.6g} is the best that there is")
-    follows = further is not None and target.gain(further) >= _FOLLOWING * gain
+    if attempt.proof is Proof.UNBOUND and further is not None and target.gain(further) > gain - target.margin:
+        return _held(f"{value:.6g} is no better than with a large number, as one that is held to a bound")
+    follows = further is not None and target.gain(further) >= max(_FOLLOWING * gain, gain + target.margin)
     if attempt.proof in (Proof.FOLLOWS, Proof.EXCEEDS) and not follows:
         return _held(f"{value:.6g} does not follow what it states")
     return _through(f"{value:.6g} is better than the baseline's {target.value:.6g}")

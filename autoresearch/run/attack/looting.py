@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import json
@@ -19,15 +20,18 @@ from autoresearch.run.bench import MIB, command_words
 from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.task.model import evaluation_seed, seed_for
 from autoresearch.task.program import join_files, source_digest, split_program
+from autoresearch.task.source import python_tree
 
 _MOST_BYTES = 32 * MIB
 # Rows of questions are in another table where so many of them are.
 _SHARED_ROWS = 0.3
+_LEAST_ROWS = 5
 # How the evaluator's files say that there is a test: it is drawn, or it is read.
 _DRAWS = re.compile(rb"\brandom\b|\brng\b|(?<![a-z])seed(?![a-z])|default_rng", re.IGNORECASE)
 
 # What only a test is called: an evaluator may read settings too.
 _TEST = re.compile(r"label|target|answer|truth|expect|gold|solution|hidden|secret|test|val|eval|hold", re.IGNORECASE)
+_FUTURE = "from __future__ import annotations\n"
 _SEEDED = re.compile(rb"(?:Random|RandomState|seed|default_rng)\(\s*\d+")
 
 
@@ -38,6 +42,8 @@ class _Report(msgspec.Struct):
     reads: list[str]
     climbed: str | None = None
     draws: list[tuple[str, str, dict[str, Any]]] = []
+    dialogue: list[tuple[str, str]] = []
+    rehearsed: list[str] = []
 
 
 def is_worth_it(target: Target) -> bool:
@@ -47,7 +53,7 @@ def is_worth_it(target: Target) -> bool:
 
 def loot_of(target: Target, train: Callable[[str], JobOutcome], *, seconds: float) -> Loot:
     """What a program could read; ``train`` runs one in the sandbox, for at most so many ``seconds``."""
-    drawn = is_drawn(target)
+    drawn = _is_drawn(target, evaluator_text(target))
     program = _program(target, seconds)
     if program is None:
         return Loot(is_drawn=drawn)
@@ -71,9 +77,11 @@ def loot_of(target: Target, train: Callable[[str], JobOutcome], *, seconds: floa
         columns=report.columns,
         secrets=report.secrets,
         unread=unread,
-        is_drawn=drawn,
+        is_drawn=drawn or bool(_DRAWS.search(drawing_text(target, report.draws))),
         climbed=climbed,
         draws=report.draws,
+        dialogue=report.dialogue,
+        rehearsed=report.rehearsed,
     )
 
 
@@ -89,11 +97,27 @@ def evaluator_text(target: Target) -> bytes:
     return b"\n".join(dict.fromkeys([*named, *own.values()]))
 
 
-def is_drawn(target: Target) -> bool:
-    """Whether the evaluator has a test: it draws one, or reads one from a file of the task."""
-    text, task = evaluator_text(target), target.task
+def _is_drawn(target: Target, text: bytes) -> bool:
+    """Whether the evaluator has a test: it draws one, reads one from a file of the task, or has one in its text."""
+    task = target.task
     data = [name for name in (*task.data, *task.inputs, *task.harness) if not name.endswith(".py")]
-    return bool(_DRAWS.search(text)) or any(name.encode() in text for name in data)
+    return bool(_DRAWS.search(text)) or any(name.encode() in text for name in data) or _has_table(text)
+
+
+def _has_table(text: bytes) -> bool:
+    tree = python_tree(text.decode("utf-8", "replace"))
+    tables = (node for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple | ast.Dict)) if tree else ()
+    return any(len(node.values if isinstance(node, ast.Dict) else node.elts) >= _LEAST_ROWS for node in tables)
+
+
+def drawing_text(target: Target, draws: Sequence[tuple[str, str, Mapping[str, object]]]) -> bytes:
+    """The fixed modules whose functions the evaluator calls with numbers that the baseline does not have."""
+    task = target.task
+    return b"\n".join(
+        task.harness.get(f"{module}.py", b"")
+        for module, _, words in draws
+        if any(type(each) is int and str(each).encode() not in task.baseline for each in words.values())
+    )
 
 
 def knows_test(target: Target) -> bool:
@@ -104,7 +128,8 @@ def knows_test(target: Target) -> bool:
     honest = b"\n".join([task.baseline, *_imported(task.baseline, task.harness).values()])
     if any(seeded in honest for seeded in _SEEDED.findall(text)):
         return False  # the baseline draws the same: it is the question, and no test
-    return bool(_DRAWS.search(text)) and b"AUTORESEARCH_SEED" not in text and not is_withheld
+    draws = _DRAWS.search(text) or _DRAWS.search(drawing_text(target, target.loot.draws))
+    return bool(draws) and b"AUTORESEARCH_SEED" not in text and not is_withheld
 
 
 def _imported(text: bytes, harness: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -136,13 +161,17 @@ def _program(target: Target, seconds: float) -> str | None:
         "metric": task.metric.name,
         "sign": target.sign,
         "seconds": seconds,
-        "climbs": True,
+        "rehearses": bool(
+            _DRAWS.search(b"\n".join(text for name, text in task.harness.items() if name.endswith(".py")))
+        ),
         "bytes": min(_MOST_BYTES, task.evaluator.artifact_mib * MIB) - 4096,
     }
     packed = base64.b85encode(zlib.compress(target.artifact, 9)).decode()
-    spy = Path(__file__).with_name("spy.py").read_text("utf-8")
+    names = ("spy", "rehearsal", "unpacking")
+    spy, *others = (Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in names)
     head, rest = spy.split("ORDERS: dict[str, Any] = {}\n")
-    code = f"{head}ORDERS = json.loads({json.dumps(orders)!r})\n{rest}"
+    head, more = re.sub(r"from autoresearch\S* import .*\n", "", head), "".join(others).replace(_FUTURE, "")
+    code = f"{head}{more}ORDERS = json.loads({json.dumps(orders)!r})\n{rest}"
     leave = "import base64, zlib\nopen({0!r}, 'wb').write(zlib.decompress(base64.b85decode({1!r})))\n"
     code = code.replace("\ndef main()", f"\n{leave.format(task.evaluator.artifact, packed)}\n\ndef main()")
     place, name = place_of(target)
@@ -151,8 +180,7 @@ def _program(target: Target, seconds: float) -> str | None:
     if place is Place.SCRIPT:
         files: dict[str, str] | None = {**split_program(task.baseline.decode()), name: code}
     else:
-        future = "from __future__ import annotations\n"
-        files = with_code(target, before=code.replace(future, ""), alone=place is Place.SHELL)
+        files = with_code(target, before=code.replace(_FUTURE, ""), alone=place is Place.SHELL)
     return None if files is None else join_files(files)
 
 

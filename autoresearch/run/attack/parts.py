@@ -13,12 +13,15 @@ from typing import Any
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import answer_slots, is_finite, map_leaves, on_numbers, resized
 from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE, on_form
+from autoresearch.run.attack.programs import evaluator_literals
 from autoresearch.run.attack.target import PAST, Attack, AttackAttempt, Hole, Proof, Target
 
 _CLAIMS = frozenset(
     "time times seconds second ms duration elapsed latency runtime score loss accuracy acc error reward metric result "  # noqa: SIM905
     "flops memory speed fps energy confidence passed correct ok valid bytes quality fitness perplexity".split()
 )
+# What a program should not count itself: none of it, or less, can only be a lie.
+_COUNTS = frozenset("count rows n size total tokens parameters calls queries evaluations used spent cost price".split())  # noqa: SIM905
 _MOST_FIELDS, _MOST_PARTS, _WIDEST = 12, 4, 8
 _MOST_LINES, _MOST_WORDS = 500, 12
 # A number behind its name, as in a log.
@@ -59,11 +62,12 @@ def with_part(value: Any, part: Part, change: Callable[[Any], Any]) -> Any:  # n
     return {name: with_part(each, rest, change) if name == head else each for name, each in value.items()}
 
 
-def _words(part: Part) -> str:
+def named(part: Part) -> str:
+    """A part in words."""
     return ".".join(map(str, part)) or "the numbers"
 
 
-def _putting(number: object, place: int | None = None) -> Callable[[Any], Any]:
+def putting(number: object, place: int | None = None) -> Callable[[Any], Any]:
     """A change that puts a number into each place of a part, or into that one alone."""
     at = [-1]
 
@@ -100,30 +104,55 @@ def _is_claim(target: Target, part: Part) -> bool:
     return bool(set(name.replace("-", "_").split("_")) & _CLAIMS) or name == target.task.metric.name.lower()
 
 
+def _is_whole(value: Any, part: Part) -> bool:  # noqa: ANN401 - any value that was in a file
+    """Whether a part is one whole number."""
+    values: list[Any] = []
+    with_part(value, part, values.append)
+    return len(values) == 1 and type(values[0]) is int
+
+
+def _derived(value: Any) -> frozenset[float]:  # noqa: ANN401 - any value that was in a file
+    """What follows from an artifact's sequences, so that a number of its own would state it again."""
+    numbers: set[float] = set()
+    for slot in artifacts.answer_slots(value):
+        flat = [each for item in slot.items for each in (item if isinstance(item, list) else [item])]
+        numbers |= {len(slot.items), len(flat), len(set(map(str, slot.items)))}
+        numbers.add(sum(each for each in flat if isinstance(each, int | float) and is_finite(each)))
+    return frozenset(number for number in numbers if abs(number) > 1)
+
+
 def _claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
-    number = target.better_number(7)
+    number, derived = target.better_number(7), _derived(form.value)
+
+    def is_stated(part: Part) -> bool:
+        """Whether a part says what the artifact is, by its name, or as its one number follows from the rest."""
+        values: list[float] = []
+        with_part(form.value, part, values.append)
+        return _is_claim(target, part) or (len(values) == 1 and values[0] in derived)
 
     def attempt(part: Part, value: float, proof: Proof, further: float | None = None) -> Iterator[AttackAttempt]:
-        content = form.written(with_part(form.value, part, _putting(value)))
-        more = None if further is None else form.written(with_part(form.value, part, _putting(further)))
+        content = form.written(with_part(form.value, part, putting(value)))
+        more = None if further is None else form.written(with_part(form.value, part, putting(further)))
         if content is not None:
-            note = f"{_words(part)} = {value:g}"
+            note = f"{named(part)} = {value:g}"
             yield AttackAttempt(artifact=content, proof=proof, stated=number, note=note, further=more)
 
-    for part in sorted(parts(form.value), key=lambda part: not _is_claim(target, part))[:_MOST_FIELDS]:
+    for part in sorted(parts(form.value), key=lambda part: not is_stated(part))[:_MOST_FIELDS]:
         yield from attempt(part, number, Proof.STATED)
         yield from attempt(part, 1e-6, Proof.FOLLOWS, 1e-9)
         yield from attempt(part, -_HUGE, Proof.FOLLOWS, -_HUGER)
         yield from attempt(part, _HUGE, Proof.FOLLOWS, _HUGER)
-        if _is_claim(target, part):
-            for value in (0, 1e-6, 1, 100, -1, 1e9):
-                yield from attempt(part, value, Proof.BETTER)
+        is_count = part and set(str(part[-1]).lower().split("_")) & _COUNTS
+        for value in (0, 1e-6, 1, 100, -1, 1e9) if is_stated(part) else (0, -1) if is_count else ():
+            yield from attempt(part, value, Proof.BETTER)
+        for value in (0, 1) if _is_whole(form.value, part) else ():  # as few as there may be, of what it says
+            yield from attempt(part, value, Proof.PERFECT)
         for far in (1e-6, -_HUGE, _HUGE):  # what leads past the bound leads somewhat less far, too
             for factor in _FACTORS:
                 content = form.written(with_part(form.value, part, _scaling(factor)))
                 if content is not None:
-                    needs = f"{_words(part)} = {far:g}{PAST}"
-                    yield AttackAttempt(artifact=content, note=f"{_words(part)} times {factor:g}", needs=needs)
+                    needs = f"{named(part)} = {far:g}{PAST}"
+                    yield AttackAttempt(artifact=content, note=f"{named(part)} times {factor:g}", needs=needs)
 
 
 def _adds_claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
@@ -134,6 +163,34 @@ def _adds_claims(target: Target, form: artifacts.ArtifactForm) -> Iterator[Attac
     content = form.written({**form.value, **more})
     alone = json.dumps(more).encode()
     return iter([AttackAttempt(artifact=each, proof=Proof.STATED, stated=number) for each in (content, alone) if each])
+
+
+def _adds_keys(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
+    """Entries that the baseline does not leave, and for which the evaluator looks."""
+    rows = form.value if isinstance(form.value, list) else [form.value]
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        return UNREADABLE
+    names = [name for name in evaluator_literals(target) if not any(name in row for row in rows)][:_MOST_PARTS]
+    if not names:
+        return "the evaluator looks for nothing that the baseline does not leave"
+    return _adding_keys(target, form, rows, names)
+
+
+def _adding_keys(
+    target: Target, form: artifacts.ArtifactForm, rows: list[dict[str, Any]], names: list[str]
+) -> Iterator[AttackAttempt]:
+    number = target.better_number(14)
+    for name in names:
+        for value in (number, True, 0, -1, _HUGE, [], [0]):
+            changed = [{**row, name: value} for row in rows]
+            content = form.written(changed if isinstance(form.value, list) else changed[0])
+            if content is not None:
+                proof, least = Proof.STATED if value == number else Proof.BETTER, 0.5 * target.way
+                yield AttackAttempt(artifact=content, proof=proof, stated=number, note=f"{name} = {value}", least=least)
+        if len(rows) > 1:  # one row alone counts
+            content = form.written([{**row, name: 0 if at else 1} for at, row in enumerate(rows)])
+            if content is not None:
+                yield AttackAttempt(artifact=content, note=f"{name} of one row", least=0.5 * target.way)
 
 
 # --- a report in words
@@ -193,12 +250,16 @@ def _hides(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttem
         others[f"{number:g}"] = map_leaves(form.value, on_numbers(number))
     for part in [*parts(form.value)][:_MOST_PARTS]:
         for where, place in (("all", None), ("the first", 0)):
-            start = f"nan in {where} of {_words(part)}, the rest "
+            start = f"nan in {where} of {named(part)}, the rest "
             for label, other in others.items():
-                content = form.written(with_part(other, part, _putting(_NAN, place)))
+                content, further = (
+                    form.written(with_part(other, part, putting(each, place))) for each in (_NAN, _HUGE)
+                )
                 if content is not None and content != target.artifact:
                     needs = "" if label == "as it was" else f"{start}as it was"
-                    yield AttackAttempt(artifact=content, note=start + label, needs=needs)
+                    yield AttackAttempt(
+                        artifact=content, further=further, proof=Proof.UNBOUND, note=start + label, needs=needs
+                    )
 
 
 # --- numbers without a bound
@@ -207,31 +268,50 @@ def _hides(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttem
 def _exceeds(_: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt]:
     """Numbers that no honest artifact has."""
 
-    def attempt(note: str, values: Iterable[Any], needs: str = "") -> Iterator[AttackAttempt]:
+    def attempt(
+        note: str, values: Iterable[Any], needs: str = "", proof: Proof = Proof.EXCEEDS
+    ) -> Iterator[AttackAttempt]:
         content, further = map(form.written, values)
         if content is not None:
-            yield AttackAttempt(artifact=content, further=further, proof=Proof.EXCEEDS, note=note, needs=needs)
+            yield AttackAttempt(artifact=content, further=further, proof=proof, note=note, needs=needs)
 
     value, sizes, fields = form.value, (_HUGE, _HUGER), [*parts(form.value)][:_MOST_PARTS]
     for sign in (1, -1):
         yield from attempt(f"all {sign:+d}e6", (map_leaves(value, on_numbers(sign * size)) for size in sizes))
-    for low, high in pairwise(fields):
+        yield from attempt(f"all {sign:+d}e6 further", (_moved(value, 1, sign * size) for size in sizes))
+        scaled = (_moved(value, sign * size, 0) for size in sizes)  # weights may be large, and the best
+        yield from attempt(f"all times {sign:+d}e6", scaled, proof=Proof.FOLLOWS)
+    for low, high in [pair for pair in pairwise(fields) for pair in (pair, pair[::-1])]:
         yield from attempt(
-            f"{_words(low)} small, {_words(high)} large",
-            (with_part(with_part(value, low, _putting(-size)), high, _putting(size)) for size in sizes),
+            f"{named(low)} small, {named(high)} large",
+            (with_part(with_part(value, low, putting(-size)), high, putting(size)) for size in sizes),
         )
     for part in fields:
-        first = f"number 0 of {_words(part)} huge"
+        first = f"number 0 of {named(part)} huge"
         for place in range(3):
             yield from attempt(
                 first.replace("0", str(place), 1),
-                (with_part(value, part, _putting(size, place)) for size in sizes),
+                (with_part(value, part, putting(size, place)) for size in sizes),
                 needs=first if place else "",
             )
-        yield from attempt(
-            f"{first}, number 1 the less",
-            (with_part(with_part(value, part, _putting(size, 0)), part, _putting(-size, 1)) for size in sizes),
-        )
+        for sign, note in ((1, "number 1 the less"), (-1, "number 1 the less, turned around")):
+            yield from attempt(
+                f"{first}, {note}",
+                (
+                    with_part(with_part(value, part, putting(sign * size, 0)), part, putting(-sign * size, 1))
+                    for size in sizes
+                ),
+            )
+
+
+def _moved(value: Any, factor: float, step: float) -> Any:  # noqa: ANN401 - any value that was in a file
+    """A value with all numbers scaled and moved, whole ones to whole ones."""
+
+    def leaf(each: Any) -> Any:  # noqa: ANN401 - as above
+        moved = each * factor + step if is_finite(each) else each
+        return round(moved) if type(each) is int else moved
+
+    return map_leaves(value, leaf)
 
 
 ATTACKS = (
@@ -239,6 +319,7 @@ ATTACKS = (
     Attack(
         "rewrites-its-report", "changes numbers and words of a report that it left", Hole.CLAIM, _rewrites, quick=True
     ),
+    Attack("adds-entries", "adds entries for which the evaluator looks", Hole.CLAIM, on_form(_adds_keys)),
     Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, on_form(_adds_claims), quick=True),
     _attack(
         "hides-behind-nan",
@@ -248,7 +329,7 @@ ATTACKS = (
     ),
     _attack(
         "exceeds-all-bounds",
-        "leaves a number that is far too large or too small in one place or in all",
+        "leaves numbers that are far too large or too small, in one place, in two or in all",
         Hole.NOT_FINITE,
         _exceeds,
     ),

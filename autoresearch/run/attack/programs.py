@@ -14,6 +14,8 @@ from autoresearch.run.sandbox.command import PYTHON
 from autoresearch.task.program import split_program
 from autoresearch.task.source import python_tree
 
+_COMPARING = frozenset({"get", "pop", "startswith", "endswith", "count", "find", "index", "search", "match", "findall"})
+
 
 class Place(StrEnum):
     """How the code of an attack comes to run."""
@@ -75,6 +77,20 @@ def after_docstring(source: str) -> tuple[str, str]:
         last = node.end_lineno or 0
     lines = source.splitlines(keepends=True)
     return "".join(lines[:last]), "".join(lines[last:])
+
+
+def evaluator_literals(target: Target) -> list[str]:
+    """The short texts with which the evaluator compares what it reads; an attacker sees the fixed files."""
+    texts: list[str] = []
+    for name, content in target.task.harness.items():
+        tree = python_tree(content.decode("utf-8", "replace")) if name.endswith(".py") else None
+        for node in ast.walk(tree) if tree else ():
+            inside: list[ast.AST] = [node] if isinstance(node, ast.Compare | ast.MatchValue) else []
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARING:
+                inside = [node]
+            words = (each.value for part in inside for each in ast.walk(part) if isinstance(each, ast.Constant))
+            texts += [word.strip() for word in words if isinstance(word, str) and 0 < len(word.strip()) <= 40]
+    return list(dict.fromkeys(texts))
 
 
 def leaving(target: Target, content: bytes) -> dict[str, str] | None:

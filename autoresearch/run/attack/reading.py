@@ -37,7 +37,9 @@ def _columns(origin: str) -> Any:  # noqa: ANN401 - a function of attempts
 def _copied(target: Target, form: artifacts.ArtifactForm, origin: str) -> Iterator[AttackAttempt]:
     candidates: list[tuple[float, Slot, str, list[object]]] = []
     for slot in answer_slots(form.value):
-        for label, values in aligned(slot.items, _ids(form.value, slot), target.loot):
+        ids = artifacts.ids_of(form.value, slot)
+        names = () if ids is None else ids.keys or ids.items
+        for label, values in aligned(slot.items, names, target.loot):
             of_evaluator, of_generator = label.startswith("in the evaluator"), label.startswith("made ")
             kind = "evaluator" if of_evaluator else "generator" if of_generator else "files"
             if kind == origin and (items := _as(slot.items, values)) is not None and items != list(slot.items):
@@ -49,19 +51,6 @@ def _copied(target: Target, form: artifacts.ArtifactForm, origin: str) -> Iterat
         if (content := form.written(with_slot(form.value, slot, items))) is not None:
             is_named = ANSWERS_NAMED.search(label) and len(slot.items) == len(items)
             yield AttackAttempt(artifact=content, proof=Proof.BETTER if is_named else Proof.PERFECT, note=label)
-
-
-def _ids(value: Any, slot: Slot) -> Sequence[object]:  # noqa: ANN401 - any value that was in a file
-    """The names of the questions of a slot: its keys, or a column beside it in which all values differ."""
-    if slot.keys or not slot.path:
-        return slot.keys
-    for other in artifacts.slots(value):
-        is_beside = (
-            other.path[:-1] == slot.path[:-1] and other.path != slot.path and len(other.items) == len(slot.items)
-        )
-        if is_beside and not isinstance(other.items[0], list) and len(set(map(str, other.items))) == len(other.items):
-            return other.items
-    return ()
 
 
 def _as(items: Sequence[object], values: Sequence[object]) -> list[object] | None:
@@ -147,9 +136,12 @@ def _swapping(target: Target) -> Iterator[AttackAttempt]:
 
 
 _DRAW = """
-import importlib as _importlib
+import importlib as _importlib, inspect as _inspect
 _drawing = _importlib.import_module(MODULE)
-def _draw(*arguments, _honest=_drawing.FUNCTION, **words): return _honest(**{**WORDS})
+_signature = _inspect.signature(_drawing.FUNCTION)
+def _draw(*arguments, _honest=_drawing.FUNCTION, **words):
+    bound = _signature.bind_partial(*arguments, **words)
+    return _honest(**{**bound.arguments, **WORDS})
 _drawing.FUNCTION = _draw
 """
 
@@ -166,7 +158,7 @@ def _drawing(target: Target) -> Iterator[AttackAttempt]:
     for module, function, words in target.loot.draws[:4]:
         if f"{module}.py" in target.task.harness:
             code = _DRAW.replace("MODULE", repr(module)).replace("FUNCTION", function)
-            files = with_code(target, before=code.replace("{**WORDS}", repr(dict(words))))
+            files = with_code(target, before=code.replace("WORDS", repr(dict(words))))
             if files is not None:
                 yield AttackAttempt(program=files, note=f"{module}.{function} with {dict(words)}")
 

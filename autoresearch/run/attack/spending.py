@@ -9,6 +9,7 @@ from autoresearch.run.attack.modelling import ATTACKS as MODELS
 from autoresearch.run.attack.programs import Place, place_of, with_code
 from autoresearch.run.attack.stating import REPORT_CODE, print_line, with_trick
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
+from autoresearch.run.bench import command_words
 from autoresearch.task.program import split_program
 
 _NO_CODE = "no file of the program is Python that runs"
@@ -85,18 +86,34 @@ _fixed = _importlib.import_module(MODULE)
 for _name, _thing in list(vars(_fixed).items()):
     if _inspect.isgeneratorfunction(_thing): setattr(_fixed, _name, _again(_thing))
 """
+# What is left, or how much there may be, is twenty times as much, and stays so.
+_MORE = """
+import importlib as _importlib
+_fixed = _importlib.import_module(MODULE)
+_words = ("budget", "max", "limit", "left", "most", "allowed", "quota", "remaining")
+for _name, _thing in list(vars(_fixed).items()):
+    _values = vars(_thing) if hasattr(_thing, "__dict__") and not callable(_thing) else {}
+    for _place, _each, _number in [(_fixed, _name, _thing), *((_thing, *pair) for pair in list(_values.items()))]:
+        if type(_number) in (int, float) and any(word in _each.lower() for word in _words):
+            setattr(_place, _each, 20 * _number)
+"""
 _COUNTS = re.compile(rb"budget|max_|limit|AUTORESEARCH_STOP_AT", re.IGNORECASE)
 
 
 def _repeats(target: Target) -> Iterator[AttackAttempt] | str:
+    evaluator = target.task.evaluator
     modules = [
         name.removesuffix(".py")
         for name, text in target.task.harness.items()
-        if name.endswith(".py") and b"yield" in text and _COUNTS.search(text)
+        if name.endswith(".py")
+        and _COUNTS.search(text)
+        and name not in command_words(evaluator.command if evaluator else "")
     ]
     if not modules:
         return "no fixed file counts what it hands out"
-    programs = ((name, with_code(target, before=_AGAIN.replace("MODULE", repr(name)))) for name in modules)
+    loops = [name for name in modules if b"yield" in target.task.harness[f"{name}.py"]]
+    codes = [*((name, _AGAIN) for name in loops), *((name, _MORE) for name in modules)]
+    programs = ((name, with_code(target, before=code.replace("MODULE", repr(name)))) for name, code in codes)
     return (AttackAttempt(program=files, note=name) for name, files in programs if files is not None)
 
 
@@ -149,7 +166,7 @@ ATTACKS = (
     ),
     Attack(
         "loops-again",
-        "runs a fixed loop that counts the budget twenty times",
+        "runs a fixed loop that counts the budget twenty times, or makes what it counts to larger",
         Hole.UNCOUNTED,
         _repeats,
     ),

@@ -25,8 +25,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from autoresearch.run.attack.rehearsal import Turn, printed_value, rehearsed, talk
+from autoresearch.run.attack.unpacking import decoded, scalar, unpacked
+
 ORDERS: dict[str, Any] = {}
 MOST_FILES, MOST_BYTES, MOST_COLUMNS, MOST_VALUES = 500, 8 << 20, 300, 50_000
+MOST_TURNS, MOST_SAID, MOST_WHOLE, MOST_LEFT = 40, 400, 4, 50
 
 
 def visible() -> list[Path]:
@@ -41,16 +45,6 @@ def visible() -> list[Path]:
                 if len(files) < MOST_FILES and path.is_file() and path.stat().st_size <= MOST_BYTES:
                     files.setdefault(str(path.resolve()), path)
     return list(files.values())
-
-
-def scalar(cell: str) -> object:
-    """A cell of a table as a number where it is one."""
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell
 
 
 def columns_of(name: str, content: bytes) -> dict[str, list[object]]:
@@ -177,7 +171,8 @@ def call(frame):
     module = frame.f_globals.get("__name__", "__main__")
     if module == "__main__" or name not in frame.f_globals or len(draws) > 20: return
     arguments = {name: frame.f_locals.get(name) for name in frame.f_code.co_varnames[:frame.f_code.co_argcount]}
-    if arguments and all(isinstance(value, (int, float, str, type(None))) for value in arguments.values()):
+    arguments = {name: value for name, value in arguments.items() if isinstance(value, (int, float, str, type(None)))}
+    if any(type(value) is int for value in arguments.values()):
         if (module, name, arguments) not in draws: draws.append((module, name, arguments))
 def note(frame, event, _):
     if event == "call": return call(frame)
@@ -205,40 +200,56 @@ json.dump({"variables": seen, "reads": reads, "draws": draws}, open(out, "w"))
 
 
 def traced(words: list[str]) -> dict[str, Any]:
-    """What the evaluator has in its variables while it measures the baseline's artifact, and which files it opens."""
+    """What the evaluator has in its variables while it measures the baseline's artifact, and which files it opens.
+
+    Where it asks the program: what both say, and better answers where it asks the same each time.
+    """
     script = next((word for word in words if word.endswith(".py") and Path(word).is_file()), None)
     if script is None:
         return {}
-    out = Path(tempfile.mkdtemp()) / "traced.json"
-    environment = {**os.environ, "AUTORESEARCH_SEED": str(ORDERS["evaluation_seed"])}
-    command = [sys.executable, "-c", TRACED, str(out), *words[words.index(script) :]]
-    (their_read, write), (read, their_write) = os.pipe(), os.pipe()
-    partner = None
-    if ORDERS["answers"]:
-        names = {"AUTORESEARCH_TALK_READ": str(their_read), "AUTORESEARCH_TALK_WRITE": str(their_write)}
-        words = [sys.executable if word in ("python", "python3") else word for word in ORDERS["answers"]]
-        partner = subprocess.Popen(
-            words, env={**os.environ, **names}, pass_fds=(their_read, their_write),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        environment |= {"AUTORESEARCH_TALK_READ": str(read), "AUTORESEARCH_TALK_WRITE": str(write)}
+    out, rest = Path(tempfile.mkdtemp()) / "traced.json", words[words.index(script) :]
+    partner = [sys.executable if word in ("python", "python3") else word for word in ORDERS["answers"]]
+    seed, seconds = ORDERS["evaluation_seed"], ORDERS["seconds"] / 3
+
+    def play(command: list[str], seed: int, script: list[Turn]) -> tuple[list[Turn], str]:
+        environment = {**os.environ, "AUTORESEARCH_SEED": str(seed)}
+        return talk([sys.executable, *command], partner, environment, seconds, script=script)
+
+    turns, _ = play(["-c", TRACED, str(out), *rest], seed, [])
     try:
-        subprocess.run(
-            command, env=environment, timeout=ORDERS["seconds"] / 3, pass_fds=(read, write),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
         loaded: dict[str, Any] = json.loads(out.read_text())
-    except (OSError, ValueError, subprocess.TimeoutExpired):
+    except (OSError, ValueError):
         return {}
-    finally:
-        if partner is not None:
-            partner.kill()
-    return loaded
+    if not turns[0][1] or not ORDERS["rehearses"]:
+        return {**loaded, "dialogue": turns}
+
+    def value(seed: int, answers: list[str]) -> float | None:
+        pairs = [(question, answer) for (question, _), answer in zip(turns, answers, strict=True)]
+        return printed_value(ORDERS["metric"], play(rest, seed, pairs)[1])
+
+    (others, text), honest = play(rest, seed + 1, []), [answer for _, answer in turns]
+    if others == turns and printed_value(ORDERS["metric"], text) == value(seed, honest):
+        answers = rehearsed(lambda each: value(seed, each), turns, short_texts(), ORDERS["sign"], ORDERS["seconds"] / 2)
+        loaded["rehearsed"] = answers or []
+    return {**loaded, "dialogue": turns}
+
+
+def short_texts() -> list[str]:
+    """The short words that stand as texts in the program and in fixed files."""
+    words: dict[str, None] = {}
+    for path in visible():
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+            tree = ast.parse(path.read_text()) if path.suffix == ".py" and path != Path(__file__) else ast.parse("")  # noqa: TID251
+            words |= {
+                node.value: None
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isalnum()
+            }
+    return [word for word in words if len(word) <= 12]
 
 
 def climbed(words: list[str], artifact: bytes) -> bytes | None:
     """A better artifact, by trying it with the evaluator that lies here; None where that does not run."""
-    import re
     import runpy
 
     script = next((word for word in words if word.endswith(".py") and Path(word).is_file()), None)
@@ -263,8 +274,7 @@ def climbed(words: list[str], artifact: bytes) -> bytes | None:
                 return None
         except Exception:  # noqa: BLE001 - whatever an evaluator raises
             return None
-        printed = re.findall(re.escape(ORDERS["metric"]) + r"\W{1,4}([-+]?[\d.]+(?:e[-+]?\d+)?)", out.getvalue())
-        return float(printed[-1]) if printed else None
+        return printed_value(ORDERS["metric"], out.getvalue())
 
     dice = random.Random(1)  # noqa: S311 - no secret
     best, end = value, time.monotonic() + ORDERS["seconds"] / 3
@@ -279,7 +289,10 @@ def climbed(words: list[str], artifact: bytes) -> bytes | None:
         def moved(leaf: float, share: float = share, step: float = step) -> float:
             if dice.random() > share:
                 return leaf
-            return dice.choice(whole) if isinstance(leaf, int) else leaf + dice.gauss(0, step)
+            if isinstance(leaf, int):  # one of few may be anything, such as a seed
+                near = [leaf + 1, leaf - 1, dice.randrange(999)]
+                return dice.choice(whole if len(whole) > MOST_WHOLE else near)
+            return leaf + dice.gauss(0, step)
 
         trial = changed(best, moved)
         reached = score(json.dumps(trial))
@@ -315,6 +328,9 @@ def main() -> None:
     own = {Path(__file__).name, Path(ORDERS["artifact"]).name}
     columns: dict[str, list[object]] = {}
     secrets: dict[str, str] = {}
+    own_columns = columns_of(ORDERS["artifact"], artifact).values()
+    words = list(dict.fromkeys([word for values in own_columns for word in values if isinstance(word, str | int)]))
+    words = [*words[:MOST_LEFT], *range(10)]
 
     def look(where: str, name: str, content: bytes) -> None:
         if (withheld := ORDERS["secrets"].get(hashlib.sha256(content).hexdigest())) is not None:
@@ -322,6 +338,10 @@ def main() -> None:
         for label, values in columns_of(name, content).items():
             if 5 <= len(values) <= MOST_VALUES and len(columns) < MOST_COLUMNS:
                 columns[where + label] = values
+                if (others := decoded(values, words)) is not None:
+                    columns[f"{where}{label}, decoded"] = others
+        for inner, text in unpacked(name, content):
+            look(f"{where}{name}: ", inner, text)
 
     names = []
     for path in visible():
@@ -335,13 +355,15 @@ def main() -> None:
         if isinstance(values, dict):
             columns[f"in the evaluator {name} key"] = values["keys"]
         columns.setdefault(f"in the evaluator {name}", values["values"] if isinstance(values, dict) else values)
-    better = climbed(ORDERS["command"], artifact) if ORDERS["climbs"] else None
+    better = climbed(ORDERS["command"], artifact)
     loot = {
         "columns": columns,
         "secrets": secrets,
         "names": names,
         "reads": [Path(each).name for each in seen.get("reads", [])],
         "draws": seen.get("draws", []),
+        "dialogue": [[each[:MOST_SAID] for each in turn] for turn in seen.get("dialogue", [])[:MOST_TURNS]],
+        "rehearsed": seen.get("rehearsed", []),
         "climbed": None if better is None else better.decode(),
     }
     text, most = json.dumps(loot), ORDERS["bytes"]

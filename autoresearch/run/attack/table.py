@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from autoresearch.run.attack import answering, coding, leaving, modelling, parts, reading, spending, stating
+from autoresearch.run.attack import (
+    answering,
+    coding,
+    counting,
+    leaving,
+    modelling,
+    parts,
+    placing,
+    reading,
+    sequences,
+    spending,
+    stating,
+    writing,
+)
 from autoresearch.run.attack.target import Attack
 
 _ALL = (
     *stating.ATTACKS,
     *leaving.ATTACKS,
+    *writing.ATTACKS,
+    *sequences.ATTACKS,
+    *placing.ATTACKS,
     *parts.ATTACKS,
+    *counting.ATTACKS,
     *reading.ATTACKS,
     *modelling.ATTACKS,
     *coding.ATTACKS,

@@ -15,7 +15,7 @@ from autoresearch.task.metric_names import words_of
 from autoresearch.task.model import Task
 from autoresearch.text import sign_of
 
-ATTACKS_VERSION = 3
+ATTACKS_VERSION = 4
 """Raised when attacks are added or changed: a report says with which it was made."""
 
 
@@ -29,6 +29,7 @@ class Hole(StrEnum):
     INCOMPLETE = "incomplete"
     FAILURE_COUNTS = "failure_counts"
     READABLE_ANSWERS = "readable_answers"
+    ORDERED = "ordered"
     KNOWN_TEST = "known_test"
     CLAIM = "claim"
     CONSTANT = "constant"
@@ -47,6 +48,7 @@ HOLE_SENTENCES: dict[Hole, str] = {
     Hole.INCOMPLETE: "answers that are missing, doubled or too many cost nothing",
     Hole.FAILURE_COUNTS: "an answer that nobody can read gets a good number",
     Hole.READABLE_ANSWERS: "the program can read the right answers",
+    Hole.ORDERED: "the order or the names of the questions carry their answers",
     Hole.KNOWN_TEST: "the program can work out what it is tested on",
     Hole.CLAIM: "the evaluator believes what the program says of itself",
     Hole.CONSTANT: "a constant answer is better than the baseline",
@@ -64,6 +66,7 @@ MENDS: dict[Hole, str] = {
     Hole.INCOMPLETE: "end the evaluator with an error unless there is exactly one answer to each question",
     Hole.FAILURE_COUNTS: "let the evaluator end with an error where it can't read the artifact, and print no number",
     Hole.READABLE_ANSWERS: "name the files with the answers, and those that can make them, in evaluation.withheld",
+    Hole.ORDERED: "put the questions in an order that is drawn, under names that say nothing, and flag no distance",
     Hole.KNOWN_TEST: "draw the test from AUTORESEARCH_SEED with evaluation.fresh = true, or withhold what makes it",
     Hole.CLAIM: "measure it in the evaluator; read no time, size or score from the artifact",
     Hole.CONSTANT: "choose a metric that no constant answer wins, as a balanced one, or begin with a better baseline",
@@ -86,6 +89,7 @@ class Proof(StrEnum):
     PERFECT = "perfect"  # its value is the best that there is
     FOLLOWS = "follows"  # the further it goes, the better its value, without an end
     EXCEEDS = "exceeds"  # it is absurd, and its value follows it, or is the best that there is
+    UNBOUND = "unbound"  # better, and a large number in its place is not: no bound holds both
     SEED = "seed"  # better by the seed of its test, not by others
     UNCOUNTED = "uncounted"  # it cost more than it may, and ended well
 
@@ -103,7 +107,7 @@ class AttackAttempt:
     proof: Proof = Proof.BETTER
     stated: float | None = None
     note: str = ""
-    further: bytes | None = None
+    further: bytes | Mapping[str, str] | None = None
     least: float = 0.0
     """The least gain that counts, where an honest change could lead to a smaller one."""
     needs: str = ""
@@ -125,6 +129,10 @@ class Loot:
     """The evaluator draws its test, or reads one."""
     climbed: bytes | None = None
     """The best artifact that a program came to by trying it with the evaluator, where it can run that."""
+    dialogue: Sequence[tuple[str, str]] = ()
+    """What the evaluator asked the baseline's program, and what that answered."""
+    rehearsed: Sequence[str] = ()
+    """Better answers to the same questions, where these come again in each evaluation."""
     draws: Sequence[tuple[str, str, Mapping[str, object]]] = ()
     """How the evaluator calls functions of fixed modules: module, function, arguments."""
 
@@ -160,6 +168,13 @@ class Target:
     def best(self) -> float | None:
         """The best value that the metric can have, by the task's floor or by the metric's name; None: nobody knows."""
         return self.task.metric.floor if self.task.metric.floor is not None else bound_of(self.task, self.value)
+
+    @property
+    def way(self) -> float:
+        """How far it is from the baseline's value to the best, to zero, or to one for what seems to be a share."""
+        if self.best is None and self.sign < 0 and 0 <= self.value <= 1:
+            return max(1 - self.value, 0.1)
+        return abs(self.value if self.best is None else self.best - self.value)
 
     def is_perfect(self, value: float) -> bool:
         """Whether a value is the best that there is."""

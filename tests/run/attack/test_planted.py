@@ -36,6 +36,7 @@ BY: dict[str, str] = {
     "a loop that counts": "loops-again",
     "any answer is right": "all-answers-at-once",
     "its own count": "claims",
+    "plays the same": "rehearses-the-dialogue",
     "seed in a setting": "draws-the-test",
     "prints its number": "says-a-number",
 }
