@@ -154,10 +154,12 @@ class Ssh(Executor):
         return f"{self.folder}/{folder.name}"
 
     def _printed(self, command: str, seconds: float) -> str:
-        """What a command there prints. Raises Refused where it fails."""
+        """What a command there prints. Raises Refused where it fails, TimedOut where nobody says how it ended."""
 
-        async def run(connection: SSHClientConnection) -> tuple[int | None, str, str]:
+        async def run(connection: SSHClientConnection) -> tuple[int, str, str]:
             done = await connection.run(command, check=False, timeout=seconds, errors="replace")
+            if done.exit_status is None:
+                raise ConnectionResetError("the connection broke")
             return done.exit_status, str(done.stdout), str(done.stderr)
 
         status, printed, complaint = self._with_connection(run)

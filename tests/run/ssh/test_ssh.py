@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,19 @@ def test_a_machine_that_is_off_loses_no_run(sshd: Sshd, lab: Ssh, tmp_path: Path
         lab.start(folder)
     sshd.start()
     assert lab.look([folder])[folder].state == "lost", "it is there again, and has nothing of it"
+
+
+def test_a_connection_that_breaks_while_a_command_runs_refuses_nothing(sshd: Sshd, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    lab = Ssh(ExecutorSection(name="ssh", host="lab", python=f"touch {started}; sleep 60 #"), "lab")
+    with ThreadPoolExecutor() as pool:
+        printed = pool.submit(lab.printed_machine)
+        wait_for(started.exists)
+        for connection in sshd.connections():
+            kill(connection)
+        with pytest.raises(TimedOut, match="lab: the connection broke"):
+            printed.result()
+    lab.close()
 
 
 def test_what_lies_there_comes_home_and_goes_away(sshd: Sshd, lab: Ssh, tmp_path: Path) -> None:
