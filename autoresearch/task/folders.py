@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -246,7 +247,10 @@ def pin_baseline(folder: Path) -> Task:
 
     task = loading.load_task(folder)
     if task.is_pinned:
-        raise Refused(f"{folder / loading.MANIFEST} pins its baseline already", hint="autoresearch run")
+        raise Refused(
+            f"{folder / loading.MANIFEST} pins its baseline already",
+            hint=f"autoresearch run {shlex.quote(str(folder))}",
+        )
     keep_baseline(folder, task.baseline)
     document = tomlkit.parse(loading.read_file(folder, loading.MANIFEST).decode())
     document.add("baseline", source_digest(task.baseline.decode()).hex())

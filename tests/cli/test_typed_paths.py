@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Cli
@@ -66,3 +70,37 @@ def test_a_setting_may_hold_one_too(cli: Cli, filled: Filled, monkeypatch: pytes
         result = cli(*words)
         assert "can't be a path: it is too long" in result.output
         assert "bug in autoresearch" not in result.output
+
+
+def test_a_next_step_can_be_pasted_whatever_the_folder_is_called(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "Zoë's $2 tests"
+    for words, status in (
+        (("task", "get", "moons", name), 0),
+        (("task", "show", name), 0),
+        (("task", "pin", name), 6),
+        (("task", "new", f"{name}/new", "--new"), 0),
+        (("task", "attack", f"{name}/.."), 2),
+        (("network", "new", "tea", "--for", "lab", "-o", f"{name}/tea.toml"), 0),
+        (("run", "checkout", f"{name}/.autoresearch"), 2),
+        (("challenge", "new", f"{name}/.autoresearch", "--ends", "7d", "--for", "lab"), 2),
+    ):
+        result = cli(*words)
+        assert result.exit_code == status, result.output
+        step = re.search("^→ .*?(autoresearch [^;,&]*?)( makes .*|[;,&].*)?$", result.stderr, re.M)
+        assert step, result.stderr
+        assert any(name in word for word in shlex.split(step[1])), step[0]
+
+
+@pytest.mark.parametrize("words", [("run",), ("challenge", "new", "--ends", "7d", "--for", "lab")], ids=" ".join)
+def test_a_folder_that_is_none_is_not_told_to_become_a_task(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    missing, file = cli(*words, "nosuch"), cli(*words, "train.py")
+    assert (missing.exit_code, file.exit_code) == (4, 2)
+    assert f"there is no folder {tmp_path}/nosuch" in missing.stderr
+    assert f"{tmp_path}/train.py is not a folder\n→ give its folder: {tmp_path}" in file.stderr

@@ -207,7 +207,8 @@ def task(folder: Folder = "", *, attack: Attacked = True) -> Answered:
     yield status
     say(f"the task {status.name} is published: {status.metric}, {status.direction}")
     if lacking:
-        say(f"no report of attacks stands beside it: {lacking} → autoresearch task attack {folder or '.'} --publish")
+        attack_it = f"autoresearch task attack {shlex.quote(folder or '.')} --publish"
+        say(f"no report of attacks stands beside it: {lacking} → {attack_it}")
     say(f"→ others have it by: autoresearch task get {status.name}")
 
 

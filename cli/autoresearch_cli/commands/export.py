@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -179,7 +180,7 @@ def write_as_bundle(name: str, task: str, blobs: BundledBlobs, *, json: bool) ->
     say(f"{held}, {size(size_bytes)}, written to {name}")
     if written.missing:
         say(f"{counted(written.missing, 'blob')} that they refer to are not here")
-    say(f"→ on the other machine: autoresearch node import {path.name}")
+    say(f"→ on the other machine: autoresearch node import {shlex.quote(path.name)}")
 
 
 def write_file(desk: Desk, form: str, path: Path) -> int:

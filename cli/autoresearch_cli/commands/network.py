@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -91,7 +92,8 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     if not json:
         if kind and not nobody:
             say(f"for {kind}: {preset.who_counts}; a run can be confirmed from {preset.confirmed_from} participants on")
-        say(f"→ autoresearch join {path}, then autoresearch work DIR, then autoresearch network invite for others")
+        first = f"autoresearch join {shlex.quote(str(path))}"
+        say(f"→ {first}, then autoresearch work DIR, then autoresearch network invite for others")
 
 
 @app.command(
