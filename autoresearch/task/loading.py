@@ -400,6 +400,8 @@ def read_file(folder: Path, name: str) -> bytes:
         if path.with_name("agent.ini").exists():
             hint = "this is a project: autoresearch publish, then autoresearch work with the name of its task"
         raise UsageError(f"{path} does not exist", hint=hint) from error
+    except NotADirectoryError as error:
+        raise UsageError(f"{folder} is not a folder", hint="name a folder") from error
     except OSError as error:
         hint = "copy the file there" if isinstance(error, LeadsOut) else "check the path and its permissions"
         raise UsageError(f"{path} can't be read: {error.strerror}", hint=hint) from error

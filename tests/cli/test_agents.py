@@ -101,6 +101,7 @@ def test_a_command_in_a_task_folder_is_about_that_task(cli: Cli, toy: Path, monk
     assert cli("task", "pin").stderr.endswith(f"→ autoresearch run {toy}\n")
     monkeypatch.chdir("..")
     assert cli("run", "checkout").exit_code == 2
+    assert f"→ autoresearch publish task {toy}" in cli("publish", str(toy)).stderr
 
 
 def test_a_command_beside_another_one_of_the_home_says_to_wait(cli: Cli, paths: Paths, toy: Path) -> None:

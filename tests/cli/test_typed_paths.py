@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -104,3 +105,40 @@ def test_a_folder_that_is_none_is_not_told_to_become_a_task(
     assert (missing.exit_code, file.exit_code) == (4, 2)
     assert f"there is no folder {tmp_path}/nosuch" in missing.stderr
     assert f"{tmp_path}/train.py is not a folder\n→ give its folder: {tmp_path}" in file.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("run", "export", "-o"), ("run", "export", "--bundle"), ("network", "new", "tea", "--for", "lab", "-o")],
+    ids=" ".join,
+)
+def test_what_is_written_as_a_whole_takes_no_device_away(
+    cli: Cli, filled: Filled, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("mine\n")
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    for name, sentence in {
+        "pipe": f"{tmp_path}/pipe is a device or a pipe",
+        "file/x": f"there is no folder {tmp_path}/file",
+        "no/x": f"there is no folder {tmp_path}/no",
+        ".": f"{tmp_path} is a folder",
+    }.items():
+        result = cli(*words, str(tmp_path / name))
+        assert result.exit_code == 2, result.output
+        assert sentence in result.stderr
+        assert "→ " in result.stderr
+    assert cli(*words, str(tmp_path / "link")).exit_code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "new").stat().st_size > 0
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
+
+
+@pytest.mark.parametrize("words", [("task", "get", "moons"), ("task", "new", "--new"), ("init", "--yes")], ids=" ".join)
+def test_a_file_in_the_place_of_a_folder_is_named(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        result = cli(*words, str(place))
+        assert result.exit_code in (2, 6), result.output
+        assert f"{tmp_path}/file is not a folder\n→ " in result.stderr

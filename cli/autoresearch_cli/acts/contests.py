@@ -127,7 +127,7 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
     file = page / CODES if plan.kind == "class" else None
     if file is not None:
         rows = [("alias", "invite", "line"), *((name, code, f"{JOIN_COMMAND} {code}") for name, code in codes)]
-        _write(file, _as_csv(rows), private=True)
+        write_text(file, _as_csv(rows), private=True)
     with local_log.open_desk() as desk:
         record, task = challenge_here(desk.log)
         body = record.body_as(Contest)
@@ -186,15 +186,6 @@ def marks(answer: ChallengeAnswer) -> str:
     return _as_csv([header, *lines(CONTESTANT_COLUMNS, answer.contestants)])
 
 
-def write_marks(path: Path, text: str) -> None:
-    """Write a file as a whole. Raises UsageError for a folder, Refused where it can't be written."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {path.absolute().parent}", hint="make it, or name another file")
-    _write(path, text)
-
-
 def check_new_folder(folder: Path) -> None:
     """Raises Refused where a folder holds something, UsageError where it can't be made."""
     if is_taken(folder):
@@ -220,7 +211,7 @@ def write_result(answer: ChallengeAnswer, folder: Path) -> ClosedChallengeAnswer
             (MARKS, marks(answer)),
             (RESULT, json_text(answer) + "\n"),
         ):
-            _write(place / name, text)
+            write_text(place / name, text)
         write_pages(place / PAGES, answer.task.digest)
         local_log.write(place / BUNDLE, task="", carried=BundledBlobs.SOURCES)
         place.replace(folder)
@@ -293,7 +284,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _write(path: Path, text: str, *, private: bool = False) -> None:
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """Write a file as a whole, ``private`` for this user alone. Raises Refused."""
     try:
         write_whole(path, text)

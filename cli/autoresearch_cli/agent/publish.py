@@ -122,6 +122,8 @@ def run(
 
     Others get the agent, its parameters and what it learned. An environment without a task gets one.
     """
+    if name and (typed_path(name) / MANIFEST).is_file():
+        raise UsageError(f"{name} is a task folder", hint=f"autoresearch publish task {shlex.quote(name)}")
     answer, named = publish_project_run(project_path(file), name, task=task, title=title)
     yield answer
     say_published(answer, named)

@@ -18,7 +18,7 @@ from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.errors import Refused
 from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending
 from autoresearch.face.columns.runs import attacked_words
-from autoresearch.paths import typed_path
+from autoresearch.paths import output_path, typed_path
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, moment
 from autoresearch.trust.manifest import parse_key
@@ -224,7 +224,7 @@ def grade(
     answer = contests.with_aliases(home.ask(questions.challenge, ChallengeOf()))
     text = contests.marks(answer)
     if output:
-        contests.write_marks(typed_path(output), text)
+        contests.write_text(output_path(output), text)
     yield GradesAnswer(title=answer.title, ended=answer.ended, file=output, contestants=answer.contestants)
     if as_csv and not output:
         print_exactly(text)

@@ -13,7 +13,7 @@ import typer
 from autoresearch.ask.acts.joining import own_root
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
-from autoresearch.paths import typed_path
+from autoresearch.paths import output_path
 from autoresearch.text import counted, moment
 from autoresearch.trust import manifest as manifests
 from autoresearch.trust.invite import write_invite
@@ -81,11 +81,9 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
         tasks=map(manifests.parse_key, task or ()),
         bootstrap=bootstrap or (),
     )
-    path = typed_path(output or f"{name}.toml")
+    path = output_path(output or f"{name}.toml")
     if path.exists():
         raise Refused(f"{path} exists", hint="choose another file with -o: a network is never overwritten")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {path.absolute().parent}")
     save_manifest(path, manifest)
     nobody = _why_nobody_counts(manifest.trust)
     _report(msgspec.structs.replace(_answer(manifest, path, []), note=nobody), json=json)
