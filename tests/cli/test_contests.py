@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,6 +128,15 @@ def test_the_founder_sets_another_end_and_the_page_says_so(cli: Cli, toy: Task, 
     assert cli("challenge", "extend", "--ends", "9d", "-o", str(tmp_path)).exit_code == 4, "no page is there"
     earlier = cli("challenge", "extend", "--ends", "2d")
     assert (earlier.exit_code, "is earlier" in earlier.stderr, "close --now" in earlier.stderr) == (2, True, True)
+
+
+def test_a_second_contest_says_which_network_the_node_leaves(cli: Cli, toy: Task, tmp_path: Path) -> None:
+    first = cli("challenge", "new", str(toy.folder), *FRIENDS)
+    assert "leaves the network" not in first.stderr
+    second = cli("challenge", "new", str(toy.folder), *FRIENDS, "-o", str(tmp_path / "second"))
+    back = re.search(r"admits and verifies nobody there → autoresearch (network use \S+) goes back", second.stderr)
+    assert back, second.stderr
+    assert cli(*back[1].split()).exit_code == 0
 
 
 def test_only_a_founder_sets_the_end(cli: Cli, toy: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,11 +95,14 @@ def found_network_of(plan: ContestPlan, *, signer: KeyPair | None, start: bool) 
     if was_running:
         starting.stop()
     try:
-        found_contest(home.paths(), plan, home.now_ms(), signer=signer)
+        left = found_contest(home.paths(), plan, home.now_ms(), signer=signer).left
     except BaseException:  # Ctrl-C too
         if was_running:
             starting.ensure_running()
         raise
+    if left is not None:
+        back = f"autoresearch network use {left.name} goes back"
+        say(f"this node leaves the network {left.name}: it admits and verifies nobody there → {back}")
     if was_running or start:
         try:
             starting.ensure_running()
