@@ -108,6 +108,16 @@ def output_path(text: str) -> Path:
     return path
 
 
+def put_folder(made: Path, folder: Path) -> None:
+    """Have a whole folder appear at its place. An empty folder there stays the same one: a shell may be in it."""
+    if not (made.is_dir() and folder.is_dir()):
+        made.replace(folder)
+        return
+    manifests_last = sorted(made.iterdir(), key=lambda entry: entry.suffix in (".toml", ".ini"))
+    for entry in manifests_last:
+        entry.replace(folder / entry.name)
+
+
 def sync_path(path: Path) -> None:
     """Force a file, or the names in a folder, to the disk: a renamed file is safe only after this."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
+from tests.terminals import AUTORESEARCH
 
 NAMES = {
     "300 characters": "x" * 300,
@@ -142,3 +144,33 @@ def test_a_file_in_the_place_of_a_folder_is_named(cli: Cli, tmp_path: Path, word
         result = cli(*words, str(place))
         assert result.exit_code in (2, 6), result.output
         assert f"{tmp_path}/file is not a folder\n→ " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "manifest"),
+    [
+        (("task", "get", "moons", "."), "task.toml"),
+        (("task", "get", "my-task", "."), "task.toml"),
+        (("task", "new", ".", "--new"), "task.toml"),
+        (("get", "@", "."), "task.toml"),
+        (("task", "export", "--html", "."), "index.html"),
+    ],
+    ids=" ".join,
+)
+def test_the_empty_folder_of_the_shell_is_filled_and_not_replaced(
+    cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], manifest: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    result = cli(*words)
+    assert result.exit_code == 0, result.output
+    assert Path(manifest).is_file()
+    assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
+
+
+def test_a_folder_that_can_not_be_written_to_its_end_is_not_there(tmp_path: Path) -> None:
+    limit = f"ulimit -f 1; PYTHONDONTWRITEBYTECODE=1 {shlex.join(AUTORESEARCH)} task new {tmp_path}/mine --new"
+    ended = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert "can't be written: File too large" in ended.stderr
+    assert not list(tmp_path.glob("*mine*"))

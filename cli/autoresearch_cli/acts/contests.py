@@ -29,6 +29,7 @@ from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
+from autoresearch.paths import put_folder
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Contest
 from autoresearch.record.record import DAY_MS
@@ -217,7 +218,7 @@ def write_result(answer: ChallengeAnswer, folder: Path) -> ClosedChallengeAnswer
             write_text(place / name, text)
         write_pages(place / PAGES, answer.task.digest)
         local_log.write(place / BUNDLE, task="", carried=BundledBlobs.SOURCES)
-        place.replace(folder)
+        put_folder(place, folder)
     except OSError as error:
         raise Refused(f"{folder} can't be written: {error.strerror}", hint="name another: -o FOLDER") from error
     finally:
