@@ -92,7 +92,7 @@ def typed_path(text: str | Path) -> Path:
     raise UsageError(f"“{one_line(str(text), TOLD_CHARACTERS)}” can't be a path: {reason}", hint="check the path")
 
 
-def output_path(text: str) -> Path:
+def output_path(text: str | Path) -> Path:
     """The file that a command writes as a whole, at the end of links: ``-o results.tsv``.
 
     Raises:

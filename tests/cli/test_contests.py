@@ -255,7 +255,7 @@ def test_what_makes_no_contest_leaves_nothing_behind(
         ("task.toml", lambda text: text.replace("minimize", "sideways"), "task.toml"),
         ("task.toml", lambda text: "\n".join(line for line in text.split("\n") if "baseline" not in line), "task pin"),
         ("prepare.py", lambda text: text + "\n", "prepare.py"),
-        ("task.toml", None, "has no task.toml"),
+        ("task.toml", None, "task.toml does not exist"),
     ],
 )
 def test_a_folder_that_is_no_sound_task_makes_no_contest(cli: Cli, toy: Task, name: str, change, sentence: str) -> None:
