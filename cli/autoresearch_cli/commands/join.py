@@ -122,16 +122,12 @@ def join(
         print_labelled([("place", f"{place.position or place.section} · {program_line(place, home.now_ms())}")])
     if working and not json:
         say("→ autoresearch top and autoresearch open show it; autoresearch node pause stops the work")
-    if joined.way and status.to_count and _founder_is_up(joined.manifest):
+    peers = home.client().ask(Node.peers).peers if joined.way and status.to_count else []
+    up = {peer.participant.key for peer in peers if peer.connected}
+    if any(founder.hex() in up for founder in joined.manifest.trust.founders):
         say(f"you are in {network.name}, but this invite did not admit you: your verifications do not count")
         say(f"→ {status.to_count}")
         raise typer.Exit(Refused.exit_status)
-
-
-def _founder_is_up(manifest: NetworkManifest) -> bool:
-    """Whether this node is connected to a founder's."""
-    keys = {peer.participant.key for peer in home.client().ask(Node.peers).peers if peer.connected}
-    return any(founder.hex() in keys for founder in manifest.trust.founders)
 
 
 def _start(manifest: NetworkManifest, before: NetworkManifest) -> None:
