@@ -92,6 +92,32 @@ def typed_path(text: str | Path) -> Path:
     raise UsageError(f"“{one_line(str(text), TOLD_CHARACTERS)}” can't be a path: {reason}", hint="check the path")
 
 
+def output_path(text: str | Path) -> Path:
+    """The file that a command writes as a whole, at the end of links: ``-o results.tsv``.
+
+    Raises:
+        UsageError: a folder or a device is there, or there is no folder for it.
+    """
+    place = typed_path(text).absolute()
+    if place.is_dir():
+        raise UsageError(f"{place} is a folder", hint="name a file")
+    if place.exists() and not place.is_file():  # renaming a file over it would remove the device
+        raise UsageError(f"{place} is a device or a pipe, and the file is written as a whole", hint="name a file")
+    if not (path := place.resolve()).parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}", hint="make it, or name another file")
+    return path
+
+
+def put_folder(made: Path, folder: Path) -> None:
+    """Have a whole folder appear at its place. An empty folder there stays the same one: a shell may be in it."""
+    if not (made.is_dir() and folder.is_dir()):
+        made.replace(folder)
+        return
+    manifests_last = sorted(made.iterdir(), key=lambda entry: entry.suffix in (".toml", ".ini"))
+    for entry in manifests_last:
+        entry.replace(folder / entry.name)
+
+
 def sync_path(path: Path) -> None:
     """Force a file, or the names in a folder, to the disk: a renamed file is safe only after this."""
     descriptor = os.open(path, os.O_RDONLY)

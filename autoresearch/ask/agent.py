@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -249,7 +250,7 @@ class ResearchAgent:
         folder, now = task.folder, task.program.decode()
         if not task.is_pinned:
             sentence = "task.toml pins no baseline, so each edit is another task"
-            raise errors.Refused(sentence, hint=f"autoresearch task pin {folder}")
+            raise errors.Refused(sentence, hint=f"autoresearch task pin {shlex.quote(str(folder))}")
         folder_state.keep_baseline(folder, task.baseline)
         own = {
             folder_state.remembered_edit(folder)[0],

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
+from socket import AF_UNIX, SHUT_RDWR, SOCK_STREAM, SOL_SOCKET, socket
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
@@ -168,30 +168,15 @@ class Client:
         from concurrent.futures import Future
 
         end: Future[Event] = Future()
-        threading.Thread(target=self._follow_to_end, args=(over or names, end), daemon=True).start()
-        try:
-            return end.result(REPLAY_SECONDS if over else seconds)
-        except TimeoutError:
-            if not over:
-                return None
+        with self.events(since=0) as events:  # the thread ends with the stream: the daemon takes few listeners
+            threading.Thread(target=_follow_to_end, args=(events, over or names, end), daemon=True).start()
+            try:
+                return end.result(REPLAY_SECONDS if over else seconds)
+            except TimeoutError:
+                if not over:
+                    return None
         reason = f"no proposal {one_line(over[0], 80)} waits, runs or has ended lately"
         raise errors.NotFound(reason, hint="autoresearch status, autoresearch run list")
-
-    def _follow_to_end(self, names: Collection[str], end: Future[Event]) -> None:
-        folders: dict[object, object] = {}
-        try:
-            with self.events(since=0) as events:
-                for event in events:
-                    name = event.data.get("assignment")
-                    if name not in names:
-                        continue
-                    folders.setdefault(name, event.data.get("folder", ""))
-                    if event.kind in RUN_ENDED:
-                        end.set_result(msgspec.structs.replace(event, data={**event.data, "folder": folders[name]}))
-                        return
-            end.set_exception(errors.DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
-        except errors.AutoresearchError as error:
-            end.set_exception(error)
 
     @contextmanager
     def events(
@@ -234,9 +219,32 @@ class Client:
         with ExitStack() as stack:
             with _translated():
                 connection = stack.enter_context(_connected(self._path, seconds))
+                stack.callback(_hang_up, connection)
                 connection.sendall(f"{head}\r\n".encode() + body)
                 response = _Response(connection)
             yield response
+
+
+def _hang_up(connection: socket) -> None:
+    """End a connection for a thread that reads it, too."""
+    with suppress(OSError):  # the daemon did
+        connection.shutdown(SHUT_RDWR)
+
+
+def _follow_to_end(events: Iterator[Event], names: Collection[str], end: Future[Event]) -> None:
+    folders: dict[object, object] = {}
+    try:
+        for event in events:
+            name = event.data.get("assignment")
+            if name not in names:
+                continue
+            folders.setdefault(name, event.data.get("folder", ""))
+            if event.kind in RUN_ENDED:
+                end.set_result(msgspec.structs.replace(event, data={**event.data, "folder": folders[name]}))
+                return
+        end.set_exception(errors.DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
+    except errors.AutoresearchError as error:
+        end.set_exception(error)
 
 
 @contextmanager

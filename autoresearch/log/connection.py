@@ -40,7 +40,8 @@ def lock_device(path: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout as error:
         raise Locked(
-            f"Another process works with the key {path}.", hint="stop it first, or talk to it: autoresearch status"
+            f"Another process works with the key {path}.",
+            hint="wait until it has ended, then type this again",
         ) from error
     except OSError as error:
         raise Refused(f"The key {path} can't be locked: {error.strerror}.") from error

@@ -73,7 +73,7 @@ def lacks_packages(task: Task, names: str, module: str) -> UsageError:
     return UsageError(
         f"{names} needs packages that {venv or 'the Python of this node'} lacks: {', '.join(lacking)}",
         hint=f"{way} (to share the task, list them in {folder / LOOSE} and, once it is one: autoresearch task lock "
-        f"{folder})",
+        f"{shlex.quote(str(folder))})",
     )
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -231,7 +232,7 @@ def lock_folder(folder: Path) -> LockedFolder:
 
     path = folder / MANIFEST
     try:
-        document = tomlkit.parse(_text(folder, MANIFEST, hint=f"autoresearch task new {folder}"))
+        document = tomlkit.parse(_text(folder, MANIFEST, hint=f"autoresearch task new {shlex.quote(str(folder))}"))
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     section = document.get("python", {})

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -57,7 +58,7 @@ class PackagesNotAllowed(CannotRunHere):
 
 def task_not_allowed(task: Task, option: str = "") -> PackagesNotAllowed:
     """The error for a task. ``option`` of the command in hand allows it."""
-    hint = f"{option and f'{option}, or: '}autoresearch task allow {task.folder}"
+    hint = f"{option and f'{option}, or: '}autoresearch task allow {shlex.quote(str(task.folder))}"
     return PackagesNotAllowed(task.name, len(task.packages), hint=hint)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Collection, Iterable
@@ -199,16 +200,16 @@ def _way(task: Task, outcome: JobOutcome, bench: Bench) -> str:
 
 def way_to_packages(task: Task, modules: Collection[str]) -> str:
     """How a task gets the Python packages of modules that its programs lack here, all of them at once."""
-    names = " ".join(sorted(map(package_of, modules)))
+    names, folder = " ".join(sorted(map(package_of, modules))), shlex.quote(str(task.folder))
     if task.python is not None and task.python.venv:
         return (
             f"{Path(task.python.venv) / 'bin' / 'python'} -m pip install {names}, then: autoresearch node doctor task"
         )
     if task.packages:
         names = " ".join(sorted({*map(package_of, modules), *lacking_in_list(task)}))
-        return f"add {names} to its list of packages, then: autoresearch task lock {task.folder}; {BASE_TOO}"
+        return f"add {names} to its list of packages, then: autoresearch task lock {folder}; {BASE_TOO}"
     return (
         f"list {' '.join(packages_of(task, modules))} in {task.folder / 'requirements.in'}, one a line, then: "
-        f"autoresearch task lock {task.folder}; "
+        f"autoresearch task lock {folder}; "
         'or name an environment of yours in task.toml: [python] venv = "~/project/.venv"'
     )

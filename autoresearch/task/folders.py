@@ -9,14 +9,17 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from autoresearch.beneath import remove_beneath
 from autoresearch.errors import Refused, UsageError
+from autoresearch.paths import put_folder
 from autoresearch.task import loading
 from autoresearch.task.folder_state import create_file, keep_baseline, replace_file, write_files
 from autoresearch.task.model import USUAL, Budget, Evaluator, Limits, Metric, Python, Recipe, Task
@@ -246,7 +249,10 @@ def pin_baseline(folder: Path) -> Task:
 
     task = loading.load_task(folder)
     if task.is_pinned:
-        raise Refused(f"{folder / loading.MANIFEST} pins its baseline already", hint="autoresearch run")
+        raise Refused(
+            f"{folder / loading.MANIFEST} pins its baseline already",
+            hint=f"autoresearch run {shlex.quote(str(folder))}",
+        )
     keep_baseline(folder, task.baseline)
     document = tomlkit.parse(loading.read_file(folder, loading.MANIFEST).decode())
     document.add("baseline", source_digest(task.baseline.decode()).hex())
@@ -297,32 +303,39 @@ def rebuild_task(
         raise UsageError(f"the task has a file with an impossible name: {error}") from error
     if both := sorted(harness.keys() & program.keys()):
         raise UsageError(f"the task has a file with an impossible name: {both[0]} is in its program, too")
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
+    with _made_whole(folder) as temporary:
         write_files(temporary, {**harness, **{name: text.encode() for name, text in program.items()}})
         digest_of_baseline = source_digest(baseline.decode("utf-8", "replace"))
         manifest = manifest_text(definition, summary=summary, baseline=digest_of_baseline)
         replace_file(temporary, loading.MANIFEST, manifest.encode())
         keep_baseline(temporary, baseline)
         _checked(temporary, digest)
-        temporary.replace(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return loading.load_task(folder)
 
 
 def copy_task(task: Task, place: Path) -> None:
-    """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
-    place.mkdir(parents=True, exist_ok=True)
-    write_files(place, task.harness)
-    write_program(place, task.baseline.decode())
-    keep_baseline(place, task.baseline)
-    for name in (loading.CHANGES, loading.NAMES):
-        if content := side_file(name, task.definition(), task.folder):
-            replace_file(place, name, content)
-    replace_file(place, loading.MANIFEST, loading.read_file(task.folder, loading.MANIFEST))
+    """Copy a task's files into a new folder, which appears whole or not."""
+    with _made_whole(place) as temporary:
+        write_files(temporary, task.harness)
+        write_program(temporary, task.baseline.decode())
+        keep_baseline(temporary, task.baseline)
+        for name in (loading.CHANGES, loading.NAMES):
+            if content := side_file(name, task.definition(), task.folder):
+                replace_file(temporary, name, content)
+        replace_file(temporary, loading.MANIFEST, loading.read_file(task.folder, loading.MANIFEST))
+
+
+@contextmanager
+def _made_whole(folder: Path) -> Iterator[Path]:
+    """A folder to fill that appears as ``folder`` when the block ends; after an error nothing is left."""
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        put_folder(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_program(folder: Path, program: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -137,6 +138,6 @@ def sources(task: Task) -> dict[str, Path]:
             raise CannotRunHere(
                 f"{path} is not the data of the task {task.name}, which needs {what}",
                 hint=f"restore it, or for a task with this data: move {task.folder / 'task.toml'} away, then "
-                f"autoresearch task new {task.folder}",
+                f"autoresearch task new {shlex.quote(str(task.folder))}",
             )
     return entries

@@ -93,7 +93,7 @@ def folder_of_task(text: str) -> Path:
     """
     folder = typed_path(text)
     if not (folder / MANIFEST).is_file():
-        raise UsageError(f"{folder} has no {MANIFEST}", hint=f"autoresearch task new {folder}")
+        raise UsageError(f"{folder} has no {MANIFEST}", hint=f"autoresearch task new {shlex.quote(str(folder))}")
     return folder.resolve()
 
 
@@ -331,7 +331,10 @@ def _check_python(path: Path, python: Python, harness: Mapping[str, bytes]) -> N
         return
     name = python.requirements
     if name not in harness:
-        raise UsageError(f"{path}: {name} is not pinned under [harness]", hint=f"autoresearch task lock {path.parent}")
+        raise UsageError(
+            f"{path}: {name} is not pinned under [harness]",
+            hint=f"autoresearch task lock {shlex.quote(str(path.parent))}",
+        )
     if not parse_lock(harness[name].decode("utf-8", "replace"), str(path.parent / name)):
         raise UsageError(f"{path.parent / name} names no package", hint="remove [python] from task.toml")
 
@@ -397,6 +400,8 @@ def read_file(folder: Path, name: str) -> bytes:
         if path.with_name("agent.ini").exists():
             hint = "this is a project: autoresearch publish, then autoresearch work with the name of its task"
         raise UsageError(f"{path} does not exist", hint=hint) from error
+    except NotADirectoryError as error:
+        raise UsageError(f"{folder} is not a folder", hint="name a folder") from error
     except OSError as error:
         hint = "copy the file there" if isinstance(error, LeadsOut) else "check the path and its permissions"
         raise UsageError(f"{path} can't be read: {error.strerror}", hint=hint) from error

@@ -123,12 +123,12 @@ Reference = Annotated[
     ),
 ]
 PARENT_HELP = "The run whose program you edited, or @baseline. Left out: the one that the folder began with."
-Folder = Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")]
+Folder = Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the one here, or the configured.")]
 NamedTask = Annotated[
     str,
     typer.Argument(
         metavar="TASK",
-        help="A task folder, or the name of a task. Left out: the configured task.",
+        help="A task folder, or the name of a task. Left out: the one here, or the configured.",
         autocompletion=complete_task,
     ),
 ]

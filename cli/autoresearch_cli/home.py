@@ -149,14 +149,19 @@ def existing_folder(text: str) -> Path:
     return folder
 
 
+def folder_here() -> str:
+    """The folder that this process is in, where it is a task's; else nothing."""
+    return str(Path.cwd()) if Path("task.toml").is_file() else ""
+
+
 def task_folder(text: str) -> Path:
-    """The task folder that was typed; else the one in the settings; else the default.
+    """The task folder that was typed; else the one here; else that of the settings; else the default.
 
     Raises:
         NotFound: there is no such folder.
         UsageError: it is no folder.
     """
-    chosen = text or settings().work.task
+    chosen = text or folder_here() or settings().work.task
     if chosen:
         return existing_folder(chosen)
     from autoresearch.task.loading import default_task

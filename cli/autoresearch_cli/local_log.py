@@ -138,8 +138,6 @@ def _verifying(log: Log, me: bytes) -> VerifyingStatus:
 
 def write(path: Path, *, task: str, carried: BundledBlobs) -> BundleContents:
     """Write a bundle beside the file and rename it, once all of it is on the disk: sticks are pulled out early."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with open_desk() as desk:
         digest = desk.task(task).digest if task else None

@@ -13,6 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -55,6 +56,10 @@ def mishap(error: Exception) -> Mishap:
     if isinstance(error, OSError):
         place = f": {error.filename}" if error.filename else ""
         hint = "autoresearch node doctor checks disk space and permissions"
+        if error.errno in (errno.ENOTDIR, errno.EEXIST) and error.filename:
+            for path in (Path(error.filename), *Path(error.filename).parents):
+                if path.is_file():
+                    return Mishap(f"{path} is not a folder", hint="name a folder", exit_status=2)
         if error.errno == errno.EXDEV:  # a link that leads out of its folder
             hint = "copy the file there"
         return Mishap(f"{error.strerror or error}{place}", hint=hint)

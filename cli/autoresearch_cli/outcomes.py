@@ -135,6 +135,14 @@ class _Step:
         command = f"autoresearch run checkout {self._folder}" if self.is_own else self._get("@")
         return {"next": command, "calls": self._edit_calls("@")}
 
+    def mend(self, *, printed: bool) -> Facts:
+        """What this failed run printed, if it did; then its program mended and run again, or the best program."""
+        begin, back = f"autoresearch show {self.run} --log has what it printed; then ", self.back()
+        again = f"mend {program_files(self.task)} and autoresearch run {self._folder}; or begin anew: "
+        look = [ToolCall(tool="show_run", arguments={"run": self.run, "part": "log"})]
+        command = f"{begin if printed else ''}{again if self.is_own else ''}{back['next']}"
+        return {"next": command, "calls": [*(look if printed else ()), *back["calls"]]}
+
     def edit(self, what: str = "edit", *, place: bool = False) -> Facts:
         """Another change of this run's program."""
         files = program_files(self.task, self.task.folder if place else None)
@@ -183,7 +191,7 @@ def _outcome(desk: Desk, answer: ShowAnswer, task: Task, step: _Step) -> EditOut
     if run.value is None:
         facts["cause"] = run.reason
         why = RUN_STATUS_SENTENCES[RunStatus(run.status)]
-        return make_outcome(Verdict.FAILED, f"discard: {why}", step.back())
+        return make_outcome(Verdict.FAILED, f"discard: {why}", step.mend(printed=run.log is not None))
     after, seeds = _mean(desk, run)
     facts |= {"value": after, "seeds": seeds}
     if answer.run.standing.state == RunState.NOT_BELIEVED:

@@ -188,13 +188,16 @@ def test_who_joins_with_an_invite_waits_and_is_told_for_whom(
     assert stored.participant == load_identity(other.keys).root.public
     with Notebook(other) as notebook:
         notebook.publish_identity(now_ms())
-        notebook.publish_join(stored, now_ms())
+        notebook.publish_join(stored, now_ms() - 9_000)
     document = json.loads(cli("network", "show", "--json").stdout)
     assert "wait for the founder's node, of which nothing has come here yet" in document["way"]
     assert "wait for the founder's node" in cli("status").stdout
     with log_of(lab) as founders, log_of(other) as local:
         records = [(record.raw, record.signature) for record in founders.records.newest()]
         local.writer.ingest(records, now_ms=now_ms())
+    assert "for another invite and join with it: its node is up and did not admit you" in cli("network", "show").stdout
+    with Notebook(other) as notebook:
+        notebook.publish_join(stored, now_ms())
     assert "which was last seen just now" in cli("network", "show").stdout
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import NextAnswer
 
+from autoresearch.log.connection import lock_device
+from autoresearch.paths import Paths
 from autoresearch.task.folder_state import started_from
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task
@@ -83,11 +85,31 @@ def test_a_program_that_fails_is_discarded_and_stands_in_the_history(process: Pr
     ran = process("run", str(toy), "--hypothesis", "divide it")
     assert ran.returncode == 1
     assert "discard: the program stopped with an error" in ran.stderr
+    looked = re.search(r"→ autoresearch (show \S+ --log) has what it printed; then mend train.py", ran.stderr)
+    assert looked, ran.stderr
+    assert "1 / 0" in cli(*looked[1].split()).stdout
     assert "## Failed" in (toy / "history.md").read_text()
     again = process("run", str(toy))
     assert (again.returncode, "the program stopped with an error" in again.stderr) == (6, True)
     back = brought(cli, str(toy))
     assert (back.changed, back.backup, (toy / "train.py").read_text()) == (True, None, TRAIN)
+
+
+def test_a_command_in_a_task_folder_is_about_that_task(cli: Cli, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(toy)
+    assert brought(cli).folder == json.loads(cli("task", "show", "--json").stdout)["folder"] == str(toy)
+    assert cli("task", "pin").stderr.endswith(f"→ autoresearch run {toy}\n")
+    monkeypatch.chdir("..")
+    assert cli("run", "checkout").exit_code == 2
+    assert f"→ autoresearch publish task {toy}" in cli("publish", str(toy)).stderr
+
+
+def test_a_command_beside_another_one_of_the_home_says_to_wait(cli: Cli, paths: Paths, toy: Path) -> None:
+    paths.create()
+    with lock_device(paths.keys / "device.key"):
+        beside = cli("run", str(toy))
+    assert beside.exit_code == 6
+    assert "→ wait until it has ended, then type this again" in beside.stderr
 
 
 def test_an_edit_that_was_never_run_is_kept(cli: Cli, filled: object, toy: Path) -> None:

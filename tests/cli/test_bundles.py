@@ -103,7 +103,7 @@ def test_the_exit_status_tells_of_records_that_were_refused(
     [
         (("run", "export", "--task", "x"), "--bundle"),
         (("run", "export", "--bundle", "x.car", "-o", "y"), "--output"),
-        (("run", "export", "--bundle", "/dev/full/x.car"), "can't be written"),
+        (("run", "export", "--bundle", "/dev/full/x.car"), "there is no folder /dev/full"),
         (("run", "export", "--bundle", "."), "folder"),
         (("run", "export", "--bundle", "x.car", "--task", "nothing"), "nothing"),
         (("node", "import", "junk.car"), "not a whole bundle"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
@@ -129,6 +130,15 @@ def test_the_founder_sets_another_end_and_the_page_says_so(cli: Cli, toy: Task, 
     assert (earlier.exit_code, "is earlier" in earlier.stderr, "close --now" in earlier.stderr) == (2, True, True)
 
 
+def test_a_second_contest_says_which_network_the_node_leaves(cli: Cli, toy: Task, tmp_path: Path) -> None:
+    first = cli("challenge", "new", str(toy.folder), *FRIENDS)
+    assert "leaves the network" not in first.stderr
+    second = cli("challenge", "new", str(toy.folder), *FRIENDS, "-o", str(tmp_path / "second"))
+    back = re.search(r"admits and verifies nobody there → autoresearch (network use \S+) goes back", second.stderr)
+    assert back, second.stderr
+    assert cli(*back[1].split()).exit_code == 0
+
+
 def test_only_a_founder_sets_the_end(cli: Cli, toy: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = strictly(cli("challenge", "new", str(toy.folder), *FRIENDS, "--json").stdout, NewChallengeAnswer)
     bundle = tmp_path / "log.car"
@@ -245,7 +255,7 @@ def test_what_makes_no_contest_leaves_nothing_behind(
         ("task.toml", lambda text: text.replace("minimize", "sideways"), "task.toml"),
         ("task.toml", lambda text: "\n".join(line for line in text.split("\n") if "baseline" not in line), "task pin"),
         ("prepare.py", lambda text: text + "\n", "prepare.py"),
-        ("task.toml", None, "has no task.toml"),
+        ("task.toml", None, "task.toml does not exist"),
     ],
 )
 def test_a_folder_that_is_no_sound_task_makes_no_contest(cli: Cli, toy: Task, name: str, change, sentence: str) -> None:

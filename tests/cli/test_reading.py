@@ -221,7 +221,7 @@ def test_export_replaces_a_file_as_a_whole(cli: Cli, filled: Filled, tmp_path: P
     assert [path.name for path in tmp_path.iterdir() if "runs" in path.name] == ["runs.tsv"]
     refused = cli("run", "export", "-o", str(tmp_path))
     assert refused.exit_code == 2
-    assert cli("run", "export", "-o", str(tmp_path / "none" / "runs.tsv")).exit_code == 1
+    assert cli("run", "export", "-o", str(tmp_path / "none" / "runs.tsv")).exit_code == 2
 
 
 def test_reading_changes_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import msgspec
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -28,7 +30,7 @@ def publish_report(notebook: Notebook, task: Task, now_ms: int) -> Record:
     """
     report = read_report(task.folder, task.digest.hex())
     if report is None:
-        hint = f"autoresearch task attack {task.folder}"
+        hint = f"autoresearch task attack {shlex.quote(str(task.folder))}"
         raise NotFound(f"{task.folder} holds no report of attacks on this task", hint=hint)
     body = Note(
         topic="insight",
@@ -39,7 +41,7 @@ def publish_report(notebook: Notebook, task: Task, now_ms: int) -> Record:
     )
     if counts_of(body) is None:
         sentence = f"the report in {task.folder} states what can't be"
-        raise Refused(sentence, hint=f"autoresearch task attack {task.folder} writes it anew")
+        raise Refused(sentence, hint=f"autoresearch task attack {shlex.quote(str(task.folder))} writes it anew")
     for before in notebook.log.texts.attack_reports(task.digest, limit=1, authors=[notebook.author]):
         record = notebook.log.records.get(before.id)
         if record.body_as(Note).attack == body.attack:

@@ -6,6 +6,7 @@ and published like any other.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -120,7 +121,9 @@ def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:
     """
     published = task_of(log, task.digest)
     if published is None and reference.startswith("@"):
-        raise NotFound(f"No run on {task.name} has a value yet.", hint=f"autoresearch run {task.folder}")
+        raise NotFound(
+            f"No run on {task.name} has a value yet.", hint=f"autoresearch run {shlex.quote(str(task.folder))}"
+        )
     run = resolve_reference(log, reference, task=published, author=author)
     body = log.records.get(run).body
     if not isinstance(body, Run) or body.task != task.digest:

@@ -26,6 +26,8 @@ from autoresearch.trust.roster import is_admission
 from autoresearch.words import Counts
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+# A founder's node that is up admits within a second of seeing the join.
+ADMISSION_MS = 8_000
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -66,9 +68,11 @@ def _waiting(log: Log, root: bytes, since_ms: int, now_ms: int, seen: Mapping[by
     if founder_last is None or not founder_last[1]:
         return "wait for the founder's node, of which nothing has come here yet: autoresearch network peers"
     founder, ago_ms = participant_with_key(log, founder_last[0]), now_ms - founder_last[1]
+    if ago_ms < MINUTE_MS and now_ms - since_ms > ADMISSION_MS:
+        spent = "its node is up and did not admit you, so yours was used up or has ended"
+        return f"ask the founder ({founder.short}) for another invite and join with it: {spent}"
     lately = "just now" if ago_ms < MINUTE_MS else f"{_span(ago_ms)} ago"
-    late = "; if it has seen you, the invite was used up or ended: ask for another" if ago_ms < MINUTE_MS else ""
-    return f"wait for the founder's node ({founder.short}), which was last seen {lately}{late}"
+    return f"wait for the founder's node ({founder.short}), which was last seen {lately}"
 
 
 def too_few(log: Log) -> str:

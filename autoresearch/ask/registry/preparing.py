@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import configparser
 import os
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -166,7 +167,7 @@ def local_component(folder: Path, kind: str) -> tuple[Description, list[str]]:
     description = _with_ini(files, Description())
     if description.type not in ("", kind):
         sentence = f"{COMPONENT_INI} in {folder} says that this is a component of type {description.type}, not {kind}"
-        raise UsageError(sentence, hint=f"autoresearch install {description.type} {folder}")
+        raise UsageError(sentence, hint=f"autoresearch install {description.type} {shlex.quote(str(folder))}")
     path = description.requirements_path
     if not path:
         listed = next((file for file in files if file.path in REQUIREMENTS), None)

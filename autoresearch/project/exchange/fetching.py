@@ -20,6 +20,7 @@ from autoresearch.ask.records import UsedComponent
 from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.ask.runs.boards import MOST_ROWS, top_answer
 from autoresearch.errors import Refused, UsageError
+from autoresearch.paths import put_folder
 from autoresearch.project import model
 from autoresearch.project.components.finding import GYM_CLASS, gym_offer, shipped_offers
 from autoresearch.project.components.installing import COMPONENTS, known_title
@@ -190,7 +191,7 @@ def write_run(
         keep_fetched(project, _run_data(record, body, has_learned=learned is not None), learned)
         if not own:
             mark_fetched(project, format_id(record.id))
-        temporary.replace(folder)
+        put_folder(temporary, folder)
     except OSError as error:
         raise UsageError(f"{folder} can't be written: {error.strerror}", hint="check the folder") from error
     finally:

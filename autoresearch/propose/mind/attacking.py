@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
@@ -28,7 +29,8 @@ def measurement_of(task: Task) -> Task:
     """
     files = {name: text.decode() for name, text in sorted(task.harness.items()) if name.endswith(".py")}
     if not files:
-        hint = f"a program that states its own number: autoresearch task new {task.folder} --referee predictions"
+        folder = shlex.quote(str(task.folder))
+        hint = f"a program that states its own number: autoresearch task new {folder} --referee predictions"
         raise UsageError(f"{task.name} has no fixed Python file, so nothing there can be mended", hint=hint)
     if list(files) == [ENTRY]:
         raise UsageError(f"the fixed file of {task.name} is called {ENTRY}", hint="give it another name")

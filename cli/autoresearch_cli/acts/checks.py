@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -218,7 +219,7 @@ def task_checks(folder: str) -> Iterator[Check]:
         yield Check(
             name="packages", result=Result.FAILED,
             detail=f"{counted(len(task.packages), 'package')} not installed here yet",
-            fix=f"autoresearch task allow {task.folder}",
+            fix=f"autoresearch task allow {shlex.quote(str(task.folder))}",
         )  # fmt: skip
         return
     conditions = Conditions(

@@ -29,6 +29,7 @@ from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
+from autoresearch.paths import put_folder
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Contest
 from autoresearch.record.record import DAY_MS
@@ -95,11 +96,14 @@ def found_network_of(plan: ContestPlan, *, signer: KeyPair | None, start: bool) 
     if was_running:
         starting.stop()
     try:
-        found_contest(home.paths(), plan, home.now_ms(), signer=signer)
+        left = found_contest(home.paths(), plan, home.now_ms(), signer=signer).left
     except BaseException:  # Ctrl-C too
         if was_running:
             starting.ensure_running()
         raise
+    if left is not None:
+        back = f"autoresearch network use {left.name} goes back"
+        say(f"this node leaves the network {left.name}: it admits and verifies nobody there → {back}")
     if was_running or start:
         try:
             starting.ensure_running()
@@ -127,7 +131,7 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
     file = page / CODES if plan.kind == "class" else None
     if file is not None:
         rows = [("alias", "invite", "line"), *((name, code, f"{JOIN_COMMAND} {code}") for name, code in codes)]
-        _write(file, _as_csv(rows), private=True)
+        write_text(file, _as_csv(rows), private=True)
     with local_log.open_desk() as desk:
         record, task = challenge_here(desk.log)
         body = record.body_as(Contest)
@@ -186,15 +190,6 @@ def marks(answer: ChallengeAnswer) -> str:
     return _as_csv([header, *lines(CONTESTANT_COLUMNS, answer.contestants)])
 
 
-def write_marks(path: Path, text: str) -> None:
-    """Write a file as a whole. Raises UsageError for a folder, Refused where it can't be written."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {path.absolute().parent}", hint="make it, or name another file")
-    _write(path, text)
-
-
 def check_new_folder(folder: Path) -> None:
     """Raises Refused where a folder holds something, UsageError where it can't be made."""
     if is_taken(folder):
@@ -220,10 +215,10 @@ def write_result(answer: ChallengeAnswer, folder: Path) -> ClosedChallengeAnswer
             (MARKS, marks(answer)),
             (RESULT, json_text(answer) + "\n"),
         ):
-            _write(place / name, text)
+            write_text(place / name, text)
         write_pages(place / PAGES, answer.task.digest)
         local_log.write(place / BUNDLE, task="", carried=BundledBlobs.SOURCES)
-        place.replace(folder)
+        put_folder(place, folder)
     except OSError as error:
         raise Refused(f"{folder} can't be written: {error.strerror}", hint="name another: -o FOLDER") from error
     finally:
@@ -293,7 +288,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _write(path: Path, text: str, *, private: bool = False) -> None:
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """Write a file as a whole, ``private`` for this user alone. Raises Refused."""
     try:
         write_whole(path, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from codecs import BOM_UTF8
 from collections.abc import Mapping
 from contextlib import suppress
@@ -155,7 +156,7 @@ def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
     if not task.is_pinned:
         raise Refused(
             "task.toml pins no baseline, so each edit is another task and no run leads back",
-            hint=f"autoresearch task pin {folder}",
+            hint=f"autoresearch task pin {shlex.quote(str(folder))}",
         )
     return task, files
 

@@ -36,7 +36,7 @@ from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query
 from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
 from autoresearch.face.pages.run import board_content, lineage_content, run_content
-from autoresearch.paths import typed_path
+from autoresearch.paths import put_folder, typed_path
 from autoresearch.project.exchange.fetching import components_of_run
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.task.folders import is_taken
@@ -92,7 +92,7 @@ def _write(desk: Desk, form: str, extension: object, tasks: list[FoundTask], pla
                 raise Refused(f"the extension {form} says nothing of what it wrote", hint=ANEW)
             if place.is_file() and (beside / "new").is_dir():
                 raise Refused(f"{place} is a file", hint="give a new folder")
-            (beside / "new").replace(place)
+            put_folder(beside / "new", place)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     return written

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 import shutil
 import sqlite3
 import tarfile
@@ -35,9 +36,8 @@ def back_up(paths: Paths, file: Path) -> tuple[int, int]:
     if not paths.data.exists():
         raise Refused(f"there is nothing to keep at {paths.data}.", hint="autoresearch up makes log and keys")
     if paths.restoring.exists():
-        raise Refused(
-            f"{paths.data} is half restored.", hint=f"autoresearch node restore {paths.restoring.read_text()}"
-        )
+        archive = shlex.quote(paths.restoring.read_text())
+        raise Refused(f"{paths.data} is half restored.", hint=f"autoresearch node restore {archive}")
     unfinished = file.with_name(f"{file.name}.new")
     if file.exists():
         raise Refused(f"{file} exists already.", hint="name another file")

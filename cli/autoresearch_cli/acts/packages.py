@@ -5,6 +5,7 @@ They are installed, or allowed, where a person lets them.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -107,12 +108,15 @@ def lock(folder: Folder = "", *, json: Json = False) -> None:
     if lacking := lacking_in_list(task):
         say(f"the list lacks {', '.join(lacking)}, which the files of the task import: it is all that they have")
         say(f"→ {way_to_packages(task, ())}")
-    say(f"→ autoresearch task allow {folder}".rstrip())
+    say(f"→ autoresearch task allow {folder and shlex.quote(folder)}".rstrip())
 
 
 def allow_task(
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help="A task folder or a published task. Left out: the configured task.")
+        str,
+        typer.Argument(
+            metavar="TASK", help="A task folder or a published task. Left out: the one here, or the configured."
+        ),
     ] = "",
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -135,7 +139,7 @@ def allow_task(
         if json:
             print_json(answer)
         else:
-            say(f"→ autoresearch run {folder}")
+            say(f"→ autoresearch run {shlex.quote(str(folder))}")
         return
     loaded_task = load_task(folder)
     _allow_reaches(loaded_task.folder, consent.reaches_of(loaded_task), named, agreed=yes)

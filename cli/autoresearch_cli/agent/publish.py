@@ -122,6 +122,8 @@ def run(
 
     Others get the agent, its parameters and what it learned. An environment without a task gets one.
     """
+    if name and (typed_path(name) / MANIFEST).is_file():
+        raise UsageError(f"{name} is a task folder", hint=f"autoresearch publish task {shlex.quote(name)}")
     answer, named = publish_project_run(project_path(file), name, task=task, title=title)
     yield answer
     say_published(answer, named)
@@ -207,7 +209,8 @@ def task(folder: Folder = "", *, attack: Attacked = True) -> Answered:
     yield status
     say(f"the task {status.name} is published: {status.metric}, {status.direction}")
     if lacking:
-        say(f"no report of attacks stands beside it: {lacking} → autoresearch task attack {folder or '.'} --publish")
+        attack_it = f"autoresearch task attack {shlex.quote(folder or '.')} --publish"
+        say(f"no report of attacks stands beside it: {lacking} → {attack_it}")
     say(f"→ others have it by: autoresearch task get {status.name}")
 
 

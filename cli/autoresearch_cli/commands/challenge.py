@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +18,8 @@ from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.errors import Refused
 from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending
 from autoresearch.face.columns.runs import attacked_words
-from autoresearch.paths import typed_path
-from autoresearch.task.loading import folder_of_task, load_task
+from autoresearch.paths import output_path, typed_path
+from autoresearch.task.loading import load_task
 from autoresearch.text import counted, moment
 from autoresearch.trust.manifest import parse_key
 from autoresearch.trust.roster import Trust
@@ -77,7 +78,7 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     The task is checked first: its baseline runs here, and the quick half of `task attack` within a minute. Its report
     is published beside the task. A running daemon begins again in the new network.
     """
-    task = load_task(folder_of_task(folder))
+    task = load_task(home.existing_folder(folder).resolve())
     page = typed_path(output or f"{task.folder}-challenge").absolute()
     plan = ContestPlan(
         task=task,
@@ -101,7 +102,8 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     say(f"the contest {answer.title} is founded, in the network {answer.network}; it ends {moment(answer.ends_ms)}")
     say(f"the page of rules: {page / HTML}")
     if lacking:
-        say(f"no report of attacks stands beside it: {lacking} → autoresearch task attack {task.folder} --publish")
+        attack_it = f"autoresearch task attack {shlex.quote(str(task.folder))} --publish"
+        say(f"no report of attacks stands beside it: {lacking} → {attack_it}")
     if answer.codes:
         say(f"a code for each participant, with an alias: {answer.codes}")
     if not answer.reachable:
@@ -203,7 +205,7 @@ def close(
     say(f"{placed} took a place; each of the others has its reason in {Path(closed.board).name}")
     if answer.waiting:
         say(f"{counted(answer.waiting, 'submission')} still waited for verifiers: closing again later may differ")
-    say(f"→ open {folder / HTML} in a browser")
+    say(f"→ open {shlex.quote(str(folder / HTML))} in a browser")
 
 
 @app.command(
@@ -222,7 +224,7 @@ def grade(
     answer = contests.with_aliases(home.ask(questions.challenge, ChallengeOf()))
     text = contests.marks(answer)
     if output:
-        contests.write_marks(typed_path(output), text)
+        contests.write_text(output_path(output), text)
     yield GradesAnswer(title=answer.title, ended=answer.ended, file=output, contestants=answer.contestants)
     if as_csv and not output:
         print_exactly(text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -29,7 +30,7 @@ from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.verification import judgement
-from autoresearch.paths import typed_path
+from autoresearch.paths import output_path, typed_path
 from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
@@ -119,7 +120,7 @@ def export(
         if not output:
             write_runs(desk, form, sys.stdout)
             return
-        runs = write_file(desk, form, typed_path(output))
+        runs = write_file(desk, form, output_path(output))
     if json:
         print_json(ExportAnswer(file=output, format=form, runs=runs))
     else:
@@ -169,7 +170,7 @@ def export_task(
 
 def write_as_bundle(name: str, task: str, blobs: BundledBlobs, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
-    path = typed_path(name)
+    path = output_path(name)
     written = local_log.write(path, task=task, carried=blobs)
     size_bytes = path.stat().st_size
     if json:
@@ -179,13 +180,11 @@ def write_as_bundle(name: str, task: str, blobs: BundledBlobs, *, json: bool) ->
     say(f"{held}, {size(size_bytes)}, written to {name}")
     if written.missing:
         say(f"{counted(written.missing, 'blob')} that they refer to are not here")
-    say(f"→ on the other machine: autoresearch node import {path.name}")
+    say(f"→ on the other machine: autoresearch node import {shlex.quote(path.name)}")
 
 
 def write_file(desk: Desk, form: str, path: Path) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", newline="") as file:

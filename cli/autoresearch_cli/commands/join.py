@@ -15,9 +15,10 @@ from autoresearch.ask.acts.joining import Membership
 from autoresearch.ask.health import passed
 from autoresearch.ask.node import Check, StatusAnswer
 from autoresearch.ask.node_acts import Node
+from autoresearch.ask.people.voters import ADMISSION_MS
 from autoresearch.ask.requests import DialRequest, OfTask, TopOf, WorkRequest
 from autoresearch.ask.runs.answers import BestAnswer
-from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, TimedOut, install_command
+from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, TimedOut, install_command
 from autoresearch.face.columns.column import person
 from autoresearch.log.standing.answers import ProgramView
 from autoresearch.run.sandbox.job import Level
@@ -43,8 +44,8 @@ from autoresearch_cli.rendering.status import best_so_far, state_sentence
 LIMIT = "60s"
 # Who knows the task already waits no longer for a peer.
 ALONE_SECONDS = 10.0
-# A founder's node admits within a second of seeing the join.
-ADMISSION_SECONDS = 5.0
+# So long a founder's node may take: then it is known why it does not admit.
+ADMISSION_SECONDS = ADMISSION_MS / 1000 + 1
 POLL_SECONDS = 0.25
 BOARD_ROWS = 200
 WALLED_IN = "programs of other participants run inside, without a network, your files or your keys"
@@ -117,11 +118,16 @@ def join(
             place=place,
         )
         print_json(answer)
-        return
-    if place is not None:
+    elif place is not None:
         print_labelled([("place", f"{place.position or place.section} · {program_line(place, home.now_ms())}")])
-    if working:
+    if working and not json:
         say("→ autoresearch top and autoresearch open show it; autoresearch node pause stops the work")
+    peers = home.client().ask(Node.peers).peers if joined.way and status.to_count else []
+    up = {peer.participant.key for peer in peers if peer.connected}
+    if any(founder.hex() in up for founder in joined.manifest.trust.founders):
+        say(f"you are in {network.name}, but this invite did not admit you: your verifications do not count")
+        say(f"→ {status.to_count}")
+        raise typer.Exit(Refused.exit_status)
 
 
 def _start(manifest: NetworkManifest, before: NetworkManifest) -> None:

@@ -41,7 +41,7 @@ def mcp(
     ] = 0,
 ) -> None:
     """Offer the network's runs and this node's worker to a coding agent, by the Model Context Protocol."""
-    task = home.task_folder(folder or ("." if (Path.cwd() / MANIFEST).is_file() else ""))
+    task = home.task_folder(folder)
     try:
         from autoresearch_cli.mcp.server import make_server, serve_http
     except ImportError as error:

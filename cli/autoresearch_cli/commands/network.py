@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ import typer
 from autoresearch.ask.acts.joining import own_root
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
-from autoresearch.paths import typed_path
+from autoresearch.paths import output_path
 from autoresearch.text import counted, moment
 from autoresearch.trust import manifest as manifests
 from autoresearch.trust.invite import write_invite
@@ -80,18 +81,17 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
         tasks=map(manifests.parse_key, task or ()),
         bootstrap=bootstrap or (),
     )
-    path = typed_path(output or f"{name}.toml")
+    path = output_path(output or f"{name}.toml")
     if path.exists():
         raise Refused(f"{path} exists", hint="choose another file with -o: a network is never overwritten")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {path.absolute().parent}")
     save_manifest(path, manifest)
     nobody = _why_nobody_counts(manifest.trust)
     _report(msgspec.structs.replace(_answer(manifest, path, []), note=nobody), json=json)
     if not json:
         if kind and not nobody:
             say(f"for {kind}: {preset.who_counts}; a run can be confirmed from {preset.confirmed_from} participants on")
-        say(f"→ autoresearch join {path}, then autoresearch work DIR, then autoresearch network invite for others")
+        first = f"autoresearch join {shlex.quote(str(path))}"
+        say(f"→ {first}, then autoresearch work DIR, then autoresearch network invite for others")
 
 
 @app.command(

@@ -51,7 +51,8 @@ _LOOK_SECONDS = 1.0
 app = CommandApp()
 Program = Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")]
 TaskOfFile = Annotated[
-    str, typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the configured task.")
+    str,
+    typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the one here, or the configured."),
 ]
 
 

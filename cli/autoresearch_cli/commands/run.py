@@ -40,7 +40,7 @@ app = catalogue.CommandApp()
 
 @app.command(
     "run",
-    ("autoresearch run", "the configured task's program"),
+    ("autoresearch run", "the program of the task folder here, or of the configured task"),
     ("autoresearch run ~/moons --hypothesis 'larger steps'", "your edit, as a change of a known run"),
     ("autoresearch run agent.ini", "a benchmark run of a project"),
     cls=VerbAndNoun,
@@ -51,7 +51,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         str,
         typer.Argument(
             metavar="DIR|INI",
-            help="A task folder or a project; ./list for a folder called list. Left out: this project, or the task.",
+            help="A task folder or a project; ./list for a folder called list. Left out: this, or the configured.",
             autocompletion=catalogue.complete_run,
         ),
     ] = "",

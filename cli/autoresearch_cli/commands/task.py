@@ -197,10 +197,11 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     names = [constant.name for constant in answer.search]
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     _say_all(left)
+    typed = shlex.quote(folder)
     if referee:
-        say(f"→ write yours at the marked places, then: autoresearch task pin {folder} && autoresearch run {folder}")
+        say(f"→ write yours at the marked places, then: autoresearch task pin {typed} && autoresearch run {typed}")
     else:
-        say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
+        say(f"→ look at {place / 'task.toml'}, then: autoresearch run {typed}")
 
 
 def _folders_beside(place: Path) -> list[str]:
@@ -239,7 +240,7 @@ def show(
         say(f"{error}")
         say(f"→ {error.hint}")
     else:
-        say(f"→ autoresearch run {answer.folder}")
+        say(f"→ autoresearch run {shlex.quote(answer.folder)}")
 
 
 @app.command(
@@ -262,9 +263,10 @@ def pin(folder: Folder = "") -> Answered:
         say(f"pinned anew, as they are now: {', '.join(changed)}")
     files = " and ".join(answer.edit)
     say(f"{answer.folder}/task.toml pins the {files} there as its baseline")
-    say(f"→ edit {files}, then: autoresearch run {folder}".rstrip())
+    typed = folder and shlex.quote(folder)
+    say(f"→ edit {files}, then: autoresearch run {typed}".rstrip())
     if read_report(Path(answer.folder), answer.digest) is None:
-        say(f"→ can it be cheated? autoresearch task attack {folder}".rstrip())
+        say(f"→ can it be cheated? autoresearch task attack {typed}".rstrip())
 
 
 @app.command(
@@ -339,7 +341,7 @@ def get(
     say(f"{place} is the task {answer.name}{start}")
     _say_all(left)
     files = " and ".join(str(place / name) for name in answer.edit)
-    say(f"→ edit {files}, then: autoresearch run {folder or answer.name} --hypothesis '…'")
+    say(f"→ edit {files}, then: autoresearch run {shlex.quote(folder or answer.name)} --hypothesis '…'")
 
 
 app.command(

@@ -126,7 +126,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         typer.Argument(
             metavar="TASK",
             help="A task folder, or the name of a task that is published or ships (moons, grammar, gpt-small). "
-            "Left out: the one in the settings, or moons.",
+            "Left out: the one here, or in the settings, or moons.",
             autocompletion=catalogue.complete_task,
         ),
     ] = None,
@@ -210,7 +210,9 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     if budget and task is None:
         raise UsageError("--budget is a size of a task", hint="name the task: autoresearch work gpt-small --budget m")
     folder = (
-        "" if task is None else str(named_folder(task if budget.lower() in SMALLEST else f"{task}-{budget.lower()}"))
+        home.folder_here()
+        if task is None
+        else str(named_folder(task if budget.lower() in SMALLEST else f"{task}-{budget.lower()}"))
     )
     if folder or home.settings().work.task:
         asked_of = load_task(home.task_folder(folder))

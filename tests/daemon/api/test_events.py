@@ -12,7 +12,9 @@ from autoresearch_daemon import local_state
 from autoresearch_daemon.api import events
 from autoresearch_daemon.events import LISTENER_QUEUE
 
+from autoresearch.ask import client as asking
 from autoresearch.ask.node import Event
+from autoresearch.errors import NotFound
 from tests.daemon.api.conftest import served
 
 
@@ -153,6 +155,15 @@ async def test_a_cursor_that_is_no_number_is_refused(client, header):
 async def test_a_listener_that_leaves_is_forgotten(client, node):
     async with listen(client):
         await node.listened_by(1)
+    await node.listened_by(0)
+
+
+async def test_who_waits_for_runs_again_and_again_leaves_no_listener(client, node, tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "REPLAY_SECONDS", 0.01)
+    person = asking.Client(tmp_path / "run" / "api.sock")
+    for _ in range(events.MAXIMUM_LISTENERS + 1):
+        with pytest.raises(NotFound, match="no proposal proposal-9 waits"):
+            await asyncio.to_thread(person.ended, "proposal-9")
     await node.listened_by(0)
 
 
