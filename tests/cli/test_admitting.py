@@ -188,7 +188,7 @@ def test_who_joins_with_an_invite_waits_and_is_told_for_whom(
     assert stored.participant == load_identity(other.keys).root.public
     with Notebook(other) as notebook:
         notebook.publish_identity(now_ms())
-        notebook.publish_join(stored, now_ms() - 9_000)
+        notebook.publish_join(stored, now_ms() - 21_000)
     document = json.loads(cli("network", "show", "--json").stdout)
     assert "wait for the founder's node, of which nothing has come here yet" in document["way"]
     assert "wait for the founder's node" in cli("status").stdout
