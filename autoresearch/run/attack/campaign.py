@@ -6,6 +6,7 @@ Every attempt is measured as a run is (:class:`autoresearch.run.experiment.Exper
 from __future__ import annotations
 
 import difflib
+import shutil
 import statistics
 import tempfile
 import time
@@ -270,6 +271,7 @@ class _Campaign:
                 before.get(each, "").splitlines(keepends=True), text.splitlines(keepends=True), f"a/{each}", f"b/{each}"
             )
         )[:_DIFF_CHARACTERS]
+        shutil.rmtree(place, ignore_errors=True)  # of an earlier time
         copy_task(self.task, place)
         if not self.task.is_pinned:  # else that program would be another task's baseline
             pin_baseline(place)
