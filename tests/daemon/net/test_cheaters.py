@@ -9,6 +9,7 @@ import pytest
 from autoresearch_daemon.events import now_ms
 
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.node import PeersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import BestAnswer, TopAnswer
 from autoresearch.log.log import Log
@@ -26,7 +27,7 @@ from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import Mark, RunState, RunStatus
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.net.test_verification import answer_of, has_event, start, state_of
+from tests.daemon.net.test_verification import answer_of, begin, has_event, state_of
 from tests.daemon.toy import write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -105,9 +106,11 @@ def test_the_honest_best_leads_the_cheaters_are_marked_and_no_honest_run_is_lost
     source = load_task(folder).baseline.decode()
     invented = publish(homes[FABRICATOR], folder, source.replace("0.9", "0.77777"), 1e-9, title="too good to be true")
     try:
-        start(daemons)
+        # Alone at first: what builds on an invention has no valid base once that is refuted, and is never confirmed.
+        begin(daemons[:1], "")
         daemons[AUTHOR].post("/v1/work", task=str(folder), runs=RUNS, verify_share=0)
         wait_for(lambda: daemons[AUTHOR].status().state == "idle")
+        begin(daemons[1:], answer_of(daemons[AUTHOR], "/v1/peers", PeersAnswer).addresses[0])
         leader = best_of(homes[AUTHOR])
         wait_for(lambda: state_of(daemons[COPIER], leader) and has_source(daemons[COPIER], leader))
         daemons[COPIER].stop()
