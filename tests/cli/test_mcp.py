@@ -201,6 +201,8 @@ def test_an_agent_runs_every_combination_of_some_values(daemon: Daemon, toy: Pat
         assert [level["setting"] for level in ended["levels"]] == ["X", "X", "Y", "Y"]
         assert ended["levels"][1]["change"] == pytest.approx(0.2**2)
         assert "turns no setting Z" in await refusal(client, "run", hypothesis="?", vary={"Z": [1]})
+        for seeds in (0, -1, 101, 10**12):
+            assert "from 1 to 100" in await refusal(client, "run", hypothesis="?", vary={"X": [0.1]}, seeds=seeds)
         suggested = (await answer(client, "effects", suggest=2))[OTHERS]["suggestions"]
         assert [set(each["change"]) <= {"X", "Y"} for each in suggested] == [True, True]
         (expected,) = (await answer(client, "effects", settings={"X": 0.45}))[OTHERS]["suggestions"]

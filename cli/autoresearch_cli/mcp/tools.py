@@ -226,12 +226,14 @@ class Tools:
         is_changed = bool(edits or program)
         if (is_changed or vary) and not hypothesis.strip():
             raise UsageError("hypothesis is empty", hint="say in a sentence why the change should help")
+        if not 1 <= seeds <= SEEDS_MAX:
+            raise UsageError(f"seeds is {seeds}", hint=f"a whole number from 1 to {SEEDS_MAX}")
         if is_changed:
             parent, program = self._program(client, task, edits, program, parent)
         else:
             base = self._source(client, task, parent)
             parent, program = (base.id if vary else base.parent), base.source
-        seeds, idea = max(1, min(seeds, SEEDS_MAX)), Idea(task, program, parent, hypothesis, replicate)
+        idea = Idea(task, program, parent, hypothesis, replicate)
         if vary:
             begun = ideas.vary(idea, vary, seeds, client)
             latest = ideas.wait_for_runs(idea, vary, seeds, client, _bounded(wait_seconds))
