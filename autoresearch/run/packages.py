@@ -263,15 +263,17 @@ def uncompiled_folders() -> list[Path]:
     return folders
 
 
-def compile_libraries(folder: Path) -> None:
+def compile_libraries(folder: Path, *, cancelled: Callable[[], bool] | None = None) -> None:
     """Compile the packages in a folder; what is no Python of this version stays as it is.
 
     A run sees the folder and can't keep what it compiles there. Torch alone takes each process of it three seconds
     more, which a budget in seconds pays. Installers such as uv compile nothing, and pip has ``--no-compile``.
+
+    Raises AutoresearchError where it was cancelled.
     """
     with suppress(CannotRunHere, TimedOut):  # then runs are slower
         command = [sys.executable, "-I", "-c", _COMPILE, str(folder)]
-        call(command, f"{folder} can't be compiled", seconds=INSTALL_SECONDS)
+        call(command, f"{folder} can't be compiled", seconds=INSTALL_SECONDS, cancelled=cancelled)
     _compiled.add((folder, folder.stat().st_mtime_ns))
 
 

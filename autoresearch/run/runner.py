@@ -98,7 +98,7 @@ def make_bench(
         prove(card.uuid, place.level)
     for folder in uncompiled_folders():
         on_stage(Why.COMPILING_LIBRARIES)
-        compile_libraries(folder)
+        compile_libraries(folder, cancelled=cancelled)
     if task.packages and not is_installed(task, place.environments):
         on_stage(Why.INSTALLING_PACKAGES)
     python = task_python(task, place.environments, may_install=lambda: conditions.may_install, cancelled=cancelled)
