@@ -8,7 +8,7 @@ or a commit stands behind ``--``, and only what :func:`check_url` and the patter
 from __future__ import annotations
 
 import os
-import resource
+import shutil
 import signal
 import stat
 import threading
@@ -31,6 +31,9 @@ URL_CHARACTERS = 512
 HTTPS = frozenset({"https"})
 # Of a pack with one commit: what git compressed beside the files, such as its folders, is small.
 _PACK_BYTES = 2 * BUNDLE_BYTES
+# No file that git writes is larger than that. The shell sets it, in blocks of 512 bytes (POSIX, ``ulimit``): a function
+# between fork and exec would take a lock of another thread, and a copy of this process's memory tables.
+_LIMITED = f'ulimit -f {_PACK_BYTES // 512} && exec git "$@"'
 _LISTING_BYTES = 4 << 20
 # What git says first is the cause, and what follows from it comes later.
 _SAID = ("error:", "fatal:", "remote:")
@@ -190,7 +193,7 @@ class _Git:
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
         import git
 
-        self._git, self._missing = git.Git(str(folder)), git.exc.GitCommandNotFound
+        self._git = git.Git(str(folder))
         self._environment = dict(_environment(repository, protocols))
 
     def read_from(self, place: Path) -> None:
@@ -207,17 +210,12 @@ class _Git:
         stdin: Any = None,  # noqa: ANN401 - a file, as GitPython has it
     ) -> bytes:
         """What a command prints. Raises NotFound when it fails, TimedOut, Refused when it prints more than ``most``."""
-        try:
-            started = self._git.execute(
-                ["git", *_FIXED, *words],
-                istream=stdin,
-                as_process=True,
-                env=self._environment,
-                start_new_session=True,
-                preexec_fn=_limited,
-            )
-        except self._missing as error:
-            raise CannotRunHere("git is not on this machine", hint="apt install git") from error
+        if not shutil.which("git"):
+            raise CannotRunHere("git is not on this machine", hint="apt install git")
+        command = ["/bin/sh", "-c", _LIMITED, "git", *_FIXED, *words]
+        started = self._git.execute(
+            command, istream=stdin, as_process=True, env=self._environment, start_new_session=True
+        )
         process: Any = started.proc
         late = threading.Event()
 
@@ -303,11 +301,6 @@ def _environment(repository: Path, protocols: Collection[str]) -> Mapping[str, s
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_TRACE": "0",
     }
-
-
-def _limited() -> None:
-    """No file that git writes is larger than a component with its history of one commit."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_PACK_BYTES, _PACK_BYTES))
 
 
 def _kill(process: int) -> None:
