@@ -133,6 +133,7 @@ def test_a_file_is_replaced_whole_with_its_mode_and_a_new_one_replaces_nothing(f
     assert ((folder / "run.sh").read_text(), sorted(path.name for path in folder.iterdir())) == ("new", ["a", "run.sh"])
 
 
+@pytest.mark.slow
 def test_a_link_that_is_put_in_place_meanwhile_leads_nowhere_either(folder: Path, secret: Path) -> None:
     ended = threading.Event()
     (folder / "a/id").write_bytes(b"honest")

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 # Each type is new to four threads at a time; they are switched as often as possible.
 PROGRAM = """
 import sys, threading, types
@@ -37,6 +39,7 @@ for number in range(400):
 """
 
 
+@pytest.mark.slow
 def test_threads_may_decode_a_type_for_the_first_time_together() -> None:
     """msgspec 0.22.0 read what another thread had not written yet, and a daemon died without a word."""
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)

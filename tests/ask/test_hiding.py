@@ -151,6 +151,7 @@ def speaking(texts):
     return {name for name, text in texts.items() if b"casino" in text.lower() or b"buy" in text.lower()}
 
 
+@pytest.mark.slow
 def test_a_hidden_participant_is_out_of_all_lists_and_comes_back(filled):
     before = answers(filled)
     assert speaking(before) >= {
@@ -472,6 +473,7 @@ def test_what_can_mean_several_things_is_asked_back(filled):
         filled.hide("abab", undo=True)
 
 
+@pytest.mark.slow
 def test_any_order_of_hiding_and_taking_back_ends_as_it_began(filled):
     dice, before = random.Random(7), answers(filled)
     named = [

@@ -141,6 +141,7 @@ def test_a_board_of_nothing_has_no_marks(notebook):
     assert (answer.programs, answer.task.best) == ([], None)
 
 
+@pytest.mark.slow
 def test_a_proven_cheat_hides_no_reported_run_however_much_it_writes(village):
     honest = village.run(1.5, "honest", by=ANN)
     village.run(0.4, "cheated", by=CEM, seed=7)

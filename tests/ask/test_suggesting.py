@@ -56,6 +56,7 @@ def test_before_any_run_the_baseline_is_what_comes_first(suggest_with):
     assert all(other.change for other in others)
 
 
+@pytest.mark.slow
 def test_suggestions_differ_and_say_what_is_expected_of_them(suggest_with):
     suggest_with.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.1)
     made = suggest_with(count=4)
@@ -72,6 +73,7 @@ def test_settings_near_the_good_ones_are_expected_to_be_better(suggest_with):
     assert near.low < (0.35 - 0.3) ** 2 < near.high
 
 
+@pytest.mark.slow
 def test_a_suggestion_may_start_from_a_program_with_other_settings(suggest_with):
     suggest_with.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.35)
     suggest_with.rewritten(0.01)

@@ -27,6 +27,7 @@ def test_without_a_reference_the_task_worked_on_last_is_meant(notebook):
     assert find_task(notebook.log).name == "first"
 
 
+@pytest.mark.slow
 def test_what_others_run_does_not_change_what_one_works_on(notebook):
     mine, theirs = notebook.task("mine"), notebook.task("theirs")
     notebook.run(mine, 1.0)

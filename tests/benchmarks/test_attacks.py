@@ -45,6 +45,7 @@ def holds(task: AttackedTask, place: Path, sandbox: Level) -> None:
     assert fault_of(task, place / "task", bench) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["empty-rows-planted", "empty-rows-sound", "trusted-globals-planted"])
 def test_a_hole_is_open_and_its_sound_twin_closed(name: str, tmp_path: Path, level: Level) -> None:  # noqa: F811
     holds(TASKS[name], tmp_path, level)
@@ -66,6 +67,7 @@ def test_each_task_is_what_it_says(name: str, tmp_path: Path) -> None:
     holds(TASKS[name], tmp_path, Level.BUBBLEWRAP)
 
 
+@pytest.mark.slow
 def test_the_table_counts_finds_false_alarms_and_errors(tmp_path: Path) -> None:
     (tmp_path / "stub.py").write_text(STUB)
     names = ["ties-planted", "ties-sound", "pickled-planted", "pickled-sound", "sign-planted", "size-only-sound"]
@@ -87,6 +89,7 @@ def test_the_table_counts_finds_false_alarms_and_errors(tmp_path: Path) -> None:
     assert "unseen: found 0 of 1 holes; false alarms 0 of 1; errors 1;" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_command_that_is_not_there_is_an_error_and_no_finding() -> None:
     words = [sys.executable, "-m", "benchmarks.attacks", "ties-planted", "--command", "no-such-command"]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)

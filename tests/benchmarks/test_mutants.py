@@ -10,6 +10,7 @@ import pytest
 from benchmarks import mutants
 
 
+@pytest.mark.slow
 def test_a_mutant_is_the_file_with_one_expression_changed() -> None:
     file = mutants.ROOT / "autoresearch" / "judging" / "states.py"
     source = file.read_text()

@@ -37,6 +37,7 @@ def test_what_the_search_changes_in_a_program_that_says_nothing_of_it(name: str)
     assert all(constant.guessed for constant in constants(source).values() if constant.range and not constant.is_flag)
 
 
+@pytest.mark.slow
 def test_a_folder_is_described_and_searched(tmp_path: Path) -> None:
     (tmp_path / "line").mkdir()
     (tmp_path / "line" / "fit.py").write_text('lr = 0.1\nprint("loss:", lr)\n')

@@ -41,6 +41,7 @@ def lazy(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_an_own_component_is_installed_by_its_name_and_comes_back(cli: Cli, project: Path, lazy: Path) -> None:
     made = publish(cli, lazy).release
     done = cli("install", "policy", "lazy", "--default")
@@ -117,6 +118,7 @@ def without_sandbox(_: object = ()) -> tuple[Level, tuple[()]]:
     return Level.NONE, ()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("other")
 def test_without_a_sandbox_another_participants_component_needs_a_word(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch

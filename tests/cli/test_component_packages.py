@@ -102,6 +102,7 @@ def as_of_a_stranger(paths: Paths, name: str, other: str) -> None:
         notebook.log.writer.append(KeyPair.generate(), "release", renamed, now_ms=records[0].time)
 
 
+@pytest.mark.slow
 def test_local_components_with_helpers_of_one_name(cli: Cli, project: Path, world: Path, policy: Path) -> None:
     ok(cli, "install", "environment", str(world), "--default")
     (policy / "random.py").write_text("raise SystemExit\n")
@@ -130,6 +131,7 @@ def test_two_strangers_components_are_run_and_published(
     assert mean(cli) == 10
 
 
+@pytest.mark.slow
 def test_a_package_keeps_its_qualified_class_and_its_root(cli: Cli, project: Path, tmp_path: Path) -> None:
     right = "def right(observation):\n    return 1\n"
     package = write(tmp_path / "pkg", {"inner/__init__.py": "", "inner/deep.py": DEEP, "inner/util.py": right})

@@ -120,6 +120,7 @@ def test_no_python_of_a_folder_is_started_by_a_command(
         assert not canary.exists(), "allowed or not, nothing of it is started outside of the sandbox"
 
 
+@pytest.mark.slow
 def test_before_it_is_allowed_nothing_that_is_mounted_is_read(cli: Cli, paths: Paths, outside: Path) -> None:
     folder = mounting(outside / "clone", "~/data/x")
     result = cli("run", str(folder))
@@ -326,6 +327,7 @@ def test_what_leads_to_no_python_is_refused_and_not_shown(link: str, config: str
         interpreter_in(env)
 
 
+@pytest.mark.slow
 def test_a_project_of_elsewhere_runs_nothing_before_it_is_allowed(cli: Cli, paths: Paths, outside: Path) -> None:
     mine, clone, canary = outside / "mine", outside / "clone", outside / "canary"
     assert cli("init", str(mine)).exit_code == 0

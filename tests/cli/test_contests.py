@@ -130,6 +130,7 @@ def test_the_founder_sets_another_end_and_the_page_says_so(cli: Cli, toy: Task, 
     assert (earlier.exit_code, "is earlier" in earlier.stderr, "close --now" in earlier.stderr) == (2, True, True)
 
 
+@pytest.mark.slow
 def test_a_second_contest_says_which_network_the_node_leaves(cli: Cli, toy: Task, tmp_path: Path) -> None:
     first = cli("challenge", "new", str(toy.folder), *FRIENDS)
     assert "leaves the network" not in first.stderr
@@ -139,6 +140,7 @@ def test_a_second_contest_says_which_network_the_node_leaves(cli: Cli, toy: Task
     assert cli(*back[1].split()).exit_code == 0
 
 
+@pytest.mark.slow
 def test_only_a_founder_sets_the_end(cli: Cli, toy: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = strictly(cli("challenge", "new", str(toy.folder), *FRIENDS, "--json").stdout, NewChallengeAnswer)
     bundle = tmp_path / "log.car"
@@ -156,6 +158,7 @@ def test_only_a_founder_sets_the_end(cli: Cli, toy: Task, tmp_path: Path, monkey
     assert not (tmp_path / "mine").exists()
 
 
+@pytest.mark.slow
 def test_a_class_has_a_code_and_an_alias_for_each(cli: Cli, toy: Task, tmp_path: Path) -> None:
     words = (
         "--ends",

@@ -53,6 +53,7 @@ def ids(paths: Paths) -> set[bytes]:
         return {record_id for _, record_id in log.records.iter_keys()}
 
 
+@pytest.mark.slow
 def test_a_log_with_a_damaged_page_keeps_what_can_be_read(cli: Cli, filled: Filled, paths: Paths) -> None:
     with Log.open(paths.log, DEFAULT_NETWORK) as log:
         for number in range(300):
@@ -89,6 +90,7 @@ def test_a_log_with_a_damaged_page_keeps_what_can_be_read(cli: Cli, filled: Fill
     assert ids(paths) == before
 
 
+@pytest.mark.slow
 def test_the_index_of_files_and_the_nodes_own_notes_come_back(cli: Cli, filled: Filled, paths: Paths) -> None:
     with BlobStore(paths.blobs) as blobs:
         names = {blob.sha256 for blob in blobs.stored()}

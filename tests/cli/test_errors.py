@@ -199,6 +199,7 @@ def test_a_misspelt_command_gets_a_suggestion(cli: Cli) -> None:
     assert "status" in cli("stauts").stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_gets_no_complaint(filled: Filled) -> None:
     command = [sys.executable, "-m", "autoresearch_cli", "run", "export", "--format", "jsonl"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -209,6 +210,7 @@ def test_a_reader_that_goes_away_gets_no_complaint(filled: Filled) -> None:
         assert running.stderr.read() == b""
 
 
+@pytest.mark.slow
 def test_output_survives_a_locale_without_our_characters(
     process: Process, filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +236,7 @@ def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:
     assert "bug" not in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("words", ["show @", "node records --json"])
 def test_streams_that_the_caller_closed_are_no_bug(filled: Filled, words: str, closed: str) -> None:

@@ -61,6 +61,7 @@ CHEATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_a_cheat_gets_the_honest_number(tmp_path: Path, bench: Bench, cheat: str) -> None:
     expected = honest(tmp_path, bench)
@@ -83,6 +84,7 @@ assert not found, found
 OUTSIDE = "/etc/passwd"
 
 
+@pytest.mark.slow
 def test_a_program_that_works_out_the_evaluator_s_seed_gains_nothing_with_fresh(tmp_path: Path, bench: Bench) -> None:
     values = {}
     for fresh in (False, True):

@@ -50,6 +50,7 @@ def log_check(cli: Cli) -> dict[str, str]:
     return next(check for check in checks if check["name"] == "fork")
 
 
+@pytest.mark.slow
 def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: list[str]) -> None:
     assert not counted(cli) & set(forked)
     check = log_check(cli)

@@ -202,6 +202,7 @@ def test_a_new_machine_is_told_quickly_that_nothing_is_there(process: Process, w
     assert not imported(process, *words) & (HEAVY | SLOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -223,6 +224,7 @@ def test_reading_imports_nothing_heavy(process: Process, filled: Filled, words: 
     assert not imported(process, *words) & (HEAVY | {"httpx", "rich"})
 
 
+@pytest.mark.slow
 def test_no_command_imports_the_daemon_or_torch(process: Process) -> None:
     modules = {entry.module for entry in COMMANDS.values()}
     script = "import sys, importlib\n" + "".join(
@@ -244,6 +246,7 @@ def test_the_page_names_every_command_and_option(cli: Cli) -> None:
         assert re.search(rf"^\| {code} \|", page, re.M)
 
 
+@pytest.mark.slow
 def test_every_command_has_its_usage_on_the_page_once(cli: Cli) -> None:
     page = fill((DOCS / "reference/commands.md").read_text())
     for words in [words for words in EVERY if " ".join(words) not in NOUNS]:

@@ -44,6 +44,7 @@ def hidden(cli: Cli) -> list[list[str]]:
     return [line.split("\t") for line in cli("network", "hidden").stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_a_hidden_record_is_in_no_list_and_is_shown_by_its_id(cli: Cli, filled: Filled) -> None:
     short = filled.ids[3][7:15]
     assert any("lower X again" in cli(*command).stdout for command in LISTS)

@@ -75,6 +75,7 @@ def test_a_backup_that_is_not_whole_restores_nothing(
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_a_restore_that_is_killed_is_done_again_and_nothing_begins_before(
     cli: Cli, filled: Filled, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

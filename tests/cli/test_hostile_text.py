@@ -172,12 +172,14 @@ def test_no_command_lets_it_through(records: list[Record], tmp_path: Path, color
     assert "[b]x[/c]" in everything, "and nothing of it is markup"
 
 
+@pytest.mark.slow
 def test_json_on_a_terminal_says_what_was_written(records: list[Record], tmp_path: Path) -> None:
     run = next(record for record in records if isinstance(record.body, Run))
     [output] = shown_by(tmp_path, [["show", format_id(run.id), "--json"]], color="never").values()
     assert json.loads(output)["run"]["run"]["title"] == NASTY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["--code", "--log"])
 def test_data_in_a_pipe_is_exact(records: list[Record], what: str) -> None:
     run = next(record for record in records if isinstance(record.body, Run))
@@ -186,6 +188,7 @@ def test_data_in_a_pipe_is_exact(records: list[Record], what: str) -> None:
     assert subprocess.run(words, env=environment, capture_output=True, check=True).stdout == PROGRAM.encode()
 
 
+@pytest.mark.slow
 def test_a_task_folder_that_somebody_made_is_shown_as_text(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "task").folder
     # A task's summary has no C0 characters; everything else may stand there.

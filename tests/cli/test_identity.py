@@ -46,6 +46,7 @@ def test_without_a_terminal_somebody_must_say_how_the_root_key_lies(cli: Cli, pa
     assert not (paths.keys / "root.key").exists()
 
 
+@pytest.mark.slow
 def test_an_encrypted_identity_works_without_the_passphrase(
     cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:

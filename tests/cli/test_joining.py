@@ -277,6 +277,7 @@ def test_where_no_node_answers_join_says_why_and_goes_on_later(machine: Machines
     assert strictly(third("join", word, "--json", status=6).stdout, JoinAnswer).task
 
 
+@pytest.mark.slow
 def test_an_answer_that_finds_no_room_is_a_sentence(cli: Cli, tmp_path: Path) -> None:
     for words in (["network", "show", "--json"], ["network", "show"]):
         with Path("/dev/full").open("w") as full:

@@ -86,6 +86,7 @@ async def refusal(client: Client, tool: str, **arguments: object) -> str:
     return result.content[0].text
 
 
+@pytest.mark.slow
 def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
     async def talk(client: Client) -> None:
         listed = await client.list_tools()

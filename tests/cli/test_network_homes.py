@@ -142,6 +142,7 @@ def test_a_damaged_choice_is_a_sentence(cli: Cli, in_tea: Paths, content: bytes)
         assert "Traceback" not in result.output
 
 
+@pytest.mark.slow
 def test_the_same_key_signs_in_two_networks_with_numbers_of_their_own(cli: Cli, in_tea: Paths, paths: Paths) -> None:
     for place in (in_tea, paths, in_tea):
         assert cli("network", "use", "tea" if place == in_tea else "commons").exit_code == 0
@@ -162,6 +163,7 @@ def test_the_same_key_signs_in_two_networks_with_numbers_of_their_own(cli: Cli, 
     assert "older copy" not in cli("node", "doctor").output
 
 
+@pytest.mark.slow
 def test_an_old_copy_of_one_log_stops_that_network_alone(cli: Cli, in_tea: Paths, paths: Paths, tmp_path: Path) -> None:
     assert cli("network", "bring", "commons").exit_code == 0
     copy = shutil.copy(in_tea.log, tmp_path / "old.sqlite")
@@ -280,6 +282,7 @@ def test_joining_brings_own_runs_along(cli: Cli, filled: Filled, tea: Path) -> N
     assert "0 runs of commons brought here" in cli("network", "join", str(tea), "--bring").stderr
 
 
+@pytest.mark.slow
 def test_an_encrypted_root_key_names_the_device_before_runs_are_brought(
     cli: Cli, filled: Filled, tea: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +295,7 @@ def test_an_encrypted_root_key_names_the_device_before_runs_are_brought(
     assert "4 runs of commons brought here" in cli("network", "bring", "commons").stderr
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_in_the_middle_goes_on_without_duplicates(
     cli: Cli, in_tea: Paths, filled: Filled, paths: Paths
 ) -> None:

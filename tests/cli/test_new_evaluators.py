@@ -48,6 +48,7 @@ def test_a_program_that_prints_its_number_is_measured_outside_of_it(
     assert not load_task(folder).is_pinned
 
 
+@pytest.mark.slow
 def test_what_the_program_prints_is_no_measurement(process: Process, tmp_path: Path) -> None:
     toy = tmp_path / "toy"
     assert process("task", "new", str(toy), "--new", "--referee", "predictions").returncode == 0
@@ -73,6 +74,7 @@ CHEATS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_what_is_no_list_of_predictions_has_no_value(process: Process, tmp_path: Path, direction: str) -> None:
     toy = tmp_path / "toy"
@@ -86,6 +88,7 @@ def test_what_is_no_list_of_predictions_has_no_value(process: Process, tmp_path:
         assert (ended.returncode, ended.stdout) == (1, ""), name
 
 
+@pytest.mark.slow
 def test_a_model_s_answers_are_checked_and_its_questions_are_new(process: Process, tmp_path: Path) -> None:
     toy = tmp_path / "toy"
     assert process("task", "new", str(toy), "--new", "--referee", "model").returncode == 0

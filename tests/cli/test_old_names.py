@@ -36,6 +36,7 @@ def old(tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> str:
     return published
 
 
+@pytest.mark.slow
 def test_no_command_fails_on_such_a_record(old: str, cli: Cli, tmp_path: Path) -> None:
     for words in (
         *(

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tests.cli.filling import Filled
 
 MAKE = Path(__file__).parents[2] / "docs/pictures/make.py"
@@ -17,6 +19,7 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(MAKE), *words], capture_output=True, text=True, timeout=250, check=False)
 
 
+@pytest.mark.slow
 def test_a_picture_shows_what_the_command_prints_in_colour(filled: Filled, tmp_path: Path) -> None:
     made = make("best", "--into", str(tmp_path))
 
@@ -29,6 +32,7 @@ def test_a_picture_shows_what_the_command_prints_in_colour(filled: Filled, tmp_p
     assert "url(http" not in text.replace('"', ""), "a picture that is looked at fetches nothing"
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_makes_no_picture(filled: Filled, tmp_path: Path) -> None:
     made = make("best", "nonsense", "--into", str(tmp_path / "pictures"))
 

@@ -153,6 +153,7 @@ def test_what_was_learned_in_benchmark_runs_is_training(cli: Cli, place: Path) -
     assert json.loads(ok(cli, "top", "--task", "corridor", "--budget", "0", "--json"))["programs"] == []
 
 
+@pytest.mark.slow
 def test_a_run_whose_code_was_changed_is_not_published(cli: Cli, place: Path) -> None:
     ok(cli, "train", "5")
     with (place / ".autoresearch/components/policy/q_table/q_table.py").open("a") as file:
@@ -201,6 +202,7 @@ def test_the_run_of_another_task_is_a_task_folder(cli: Cli, filled: Filled, tmp_
     assert "is a task, no run" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
     docstring = '"""Goes right,\n    always.\n\n    More."""'
     (place / "right.py").write_text(
@@ -270,6 +272,7 @@ def test_agents_of_every_skill_are_on_one_task(cli: Cli, place: Path) -> None:
     assert "has another environment" in other.stderr
 
 
+@pytest.mark.slow
 def test_a_task_is_published_before_anybody_ran_it(cli: Cli, place: Path, tmp_path: Path) -> None:
     folder = write_toy_task(tmp_path / "toy")
     status = json.loads(ok(cli, "publish", "task", str(folder), "--json"))

@@ -100,6 +100,7 @@ def test_actors_train_together_and_ctrl_c_keeps_what_was_learned(cli: Cli) -> No
     assert answer(cli, "run -n 3").run.metrics["mean_reward"] == -9
 
 
+@pytest.mark.slow
 def test_2048_runs_without_an_edit_after_it_was_installed(cli: Cli) -> None:
     ok(cli, "init")
     ok(cli, "install environment 2048")
@@ -146,6 +147,7 @@ def test_a_terminal_shows_the_figures_of_a_run_in_its_width(cli: Cli) -> None:
         assert max(len(line) for line in lines if " " in line) <= 60, screen
 
 
+@pytest.mark.slow
 def test_components_whose_files_are_missing_are_copied_anew(cli: Cli) -> None:
     ok(cli, "init")
     ok(cli, "install environment gym:CartPole-v1 --name pole")
@@ -165,6 +167,7 @@ def test_options_of_a_task_folder_are_refused_for_a_project_and_the_other_way_ro
     assert cli("run", str(tmp_path / "task"), "--set", "policy.x=1").exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_component_of_ones_own_stays_where_it_is(cli: Cli) -> None:
     ok(cli, "init")
     Path("mine.py").write_text(
@@ -268,6 +271,7 @@ def test_notes_and_data_are_no_program(cli: Cli, tmp_path: Path) -> None:
     assert cli("init", str(place)).exit_code == 0
 
 
+@pytest.mark.slow
 def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None:
     for words, status, message in (
         ("train", 4, "autoresearch init"),

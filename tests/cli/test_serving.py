@@ -165,6 +165,7 @@ def test_a_policy_decides_elsewhere_by_what_it_learned(cli: Cli) -> None:
         served.end(signal.SIGTERM)
 
 
+@pytest.mark.slow
 def test_an_environment_as_an_action_server() -> None:
     with serve("action") as served:
         address, port = served.place
@@ -331,6 +332,7 @@ def test_what_cannot_be_served_is_told(cli: Cli, words: str, code: int, message:
     assert running_services(paths.services) == []
 
 
+@pytest.mark.slow
 def test_a_component_that_fails_is_told(cli: Cli, project: Path) -> None:
     (project / "bad.py").write_text("class Bad:\n    def __init__(self):\n        raise ValueError('no motor')\n")
     installed = cli("install", "environment", "./bad.py", "--name", "bad")

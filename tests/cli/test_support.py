@@ -21,6 +21,7 @@ PRIVATE = {
 }
 
 
+@pytest.mark.slow
 def test_a_bundle_has_no_secret_and_no_address(
     cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

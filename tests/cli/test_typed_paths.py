@@ -168,6 +168,7 @@ def test_the_empty_folder_of_the_shell_is_filled_and_not_replaced(
     assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_can_not_be_written_to_its_end_is_not_there(tmp_path: Path) -> None:
     limit = f"ulimit -f 1; PYTHONDONTWRITEBYTECODE=1 {shlex.join(AUTORESEARCH)} task new {tmp_path}/mine --new"
     ended = subprocess.run(["bash", "-c", limit], capture_output=True, text=True, check=False)

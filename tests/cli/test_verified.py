@@ -138,6 +138,7 @@ def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Vil
     assert "re-test: its parent run was refuted" in cli("show", format_id(child.id)).stdout
 
 
+@pytest.mark.slow
 def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, village: Village) -> None:
     village.append(ANN, "identity", Identity(action="profile", root=ROOTS[1].public, name="ann \x1b” 9"))
     run = village.run(1.22, "steady", by=ANN)
@@ -265,6 +266,7 @@ def test_status_says_what_the_machine_is_busy_with() -> None:
     assert dict(lines)["machine"] == "processor 50% of 8 cores · memory 4.0 GiB of 16.0 GiB"
 
 
+@pytest.mark.slow
 def test_trust_counts_at_once_without_a_daemon(cli: Cli, village: Village, paths: Paths) -> None:
     steady = village.run(1.22, "steady", by=ANN)
     village.confirm(steady, 2.0, 1.22)

@@ -268,6 +268,7 @@ def test_runs_in_hand_fit_too(width: int) -> None:
     assert "Traceback" not in screen
 
 
+@pytest.mark.slow
 def test_a_wide_table_is_one_line_a_row(crowded: Crowded, tmp_path: Path) -> None:
     [lines] = screens(tmp_path, [["run", "lineage", "@"]], 200).values()
     assert len([line for line in lines if line and not line.startswith("→")]) == 1 + 3

@@ -77,6 +77,7 @@ def test_only_own_runs_and_notes_can_be_withdrawn_once(cli: Cli, filled: Filled,
     assert (again.exit_code, "is withdrawn already" in again.stderr) == (6, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "code"), [("n\n", 130), ("y\n", 0)])
 def test_on_a_terminal_it_asks_first(cli: Cli, filled: Filled, typed: str, code: int) -> None:
     ours, theirs = pty.openpty()

@@ -138,6 +138,7 @@ def test_a_program_that_imports_a_file_that_is_not_taken_is_refused(tmp_path: Pa
     assert "[program] edit in task.toml" in failure.value.hint
 
 
+@pytest.mark.slow
 def test_files_that_are_not_taken_are_named(tmp_path: Path) -> None:
     made = change(tmp_path, f"{EDIT}open('notes.txt', 'w').write('a')\nprint('X is nearer, see notes.txt')")
     assert made.hypothesis == "Not taken over: notes.txt. X is nearer, see notes.txt"

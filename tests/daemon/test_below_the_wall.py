@@ -204,6 +204,7 @@ def test_ones_own_task_stays_so_when_others_publish_and_run_it(machine: Machine)
     assert isinstance(machine.carry_out(task.folder, planned=True).messages[-1], protocol.Ended)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [Level.NONE, Level.LANDLOCK], ids=["without a sandbox", "with one"])
 def test_a_search_builds_on_no_program_in_which_others_had_a_part(machine: Machine, level: Level) -> None:
     """The stranger's program leads by far, as its own and as this node's child of it: made when there was a sandbox."""

@@ -37,6 +37,7 @@ def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more
     return carried_out(check_of(task, source, **more), task, bench, artifact)
 
 
+@pytest.mark.slow
 def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench) -> None:
     value = Experiment(task, plan_as_it_stands(task, FIT), bench).measure(own=True)
     verified = checked(task, bench, FIT, value.checkpoint)
@@ -44,6 +45,7 @@ def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench)
     assert (verified.verdict, verified.value, verified.metrics) == ("pass", value.value, {"evaluated": 1.0})
 
 
+@pytest.mark.slow
 def test_with_fresh_a_verifier_s_seed_follows_from_its_proof_and_not_from_the_run(tmp_path: Path, bench: Bench) -> None:
     value_of: dict[tuple[bool, int], float | None] = {}
     for fresh in (False, True):
@@ -60,6 +62,7 @@ def test_with_fresh_a_verifier_s_seed_follows_from_its_proof_and_not_from_the_ru
     assert values[0] != values[1]
 
 
+@pytest.mark.slow
 def test_an_artifact_that_is_none_fails(task: Task, bench: Bench, tmp_path: Path) -> None:
     bad, large = tmp_path / "bad", tmp_path / "large"
     bad.write_bytes(b"{")
@@ -80,6 +83,7 @@ def test_a_program_of_other_files_fails(task: Task, bench: Bench, tmp_path: Path
     assert (verified.verdict, verified.reason) == ("fail", "the program is evaluate.py; the task's is train.py")
 
 
+@pytest.mark.slow
 def test_a_pair_is_measured_with_a_seed_that_no_program_knows(task: Task, bench: Bench) -> None:
     drawn = seeds(ecvrf.output(PROOF), 2)
     pairs = checked(task, bench, CHILD, None, stage="replicate", parent_source=FIT, seeds=drawn)

@@ -7,6 +7,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.nasty import FORGED, NASTY, STEERING, harms
 from tests.terminals import on_terminal
 
@@ -33,6 +35,7 @@ logging.getLogger("child").warning("%s", nasty)
 """
 
 
+@pytest.mark.slow
 def test_lines_on_a_terminal_and_in_the_file_are_harmless(tmp_path: Path) -> None:
     file = tmp_path / "daemon.log"
     text = on_terminal([sys.executable, "-c", LOGGING, str(file), json.dumps(NASTY)])

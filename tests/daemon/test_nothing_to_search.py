@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import Assign
 from autoresearch_daemon.service.inputs import Failed, JobReady, WorkAsked, WorkerReady
@@ -40,6 +41,7 @@ def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
     assert any(isinstance(effect, Assign) for effect in again)
 
 
+@pytest.mark.slow
 def test_a_run_by_hand_and_a_range_in_a_comment_both_work(machine: Machine) -> None:  # noqa: F811
     folder = own_task(machine, PLAIN)
     assert isinstance(machine.carry_out(folder, planned=True).messages[-1], protocol.Ended)

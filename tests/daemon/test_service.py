@@ -238,6 +238,7 @@ def test_what_fails_every_second_time_fails_as_seldom() -> None:
     assert abs(len(well) - len(failed)) <= 1
 
 
+@pytest.mark.slow
 def test_runs_that_go_well_never_wait_nor_do_two_failures_a_minute_hold_them_up() -> None:
     failed, well = ends(2, lambda _: False)
     assert (failed, len(well)) == ([], 2 * 599)

@@ -15,6 +15,7 @@ from tests.docs.test_tutorial import ROOT, played, section, steps
 PAGES = ROOT / "docs/how-to"
 
 
+@pytest.mark.slow
 def test_a_robot_a_learner_and_an_actor_run_as_the_page_says(tmp_path: Path) -> None:
     text = (PAGES / "a-robot-learner-with-actors-elsewhere.md").read_text()
     with ExitStack() as stack:  # other tests may use the page's ports

@@ -14,6 +14,7 @@ PAGE = (ROOT / "docs/how-to/services.md").read_text()
 PORTS = ("5588", "5589", "5590", "5591")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "heading",
     ["A robot as a server", "A learner and its actors", "A policy on another machine", "Other machines and keys"],

@@ -87,6 +87,7 @@ def test_a_block_behind_a_marker_is_left_out_and_a_file_is_written() -> None:
     assert list(steps(page)) == ["cat > a.py <<'END'\nX = 1\nEND", "one", "two"]
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_fails_the_page(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"^false"):
         played(["true", "false", "true"], tmp_path)
@@ -143,6 +144,7 @@ def test_an_environment_elsewhere_can_be_used_as_the_page_says(tmp_path: Path) -
     assert played(program, tmp_path) == program
 
 
+@pytest.mark.slow
 def test_experience_is_kept_as_the_page_says(tmp_path: Path) -> None:
     pytest.importorskip("google_crc32c")
     program = list(steps((ROOT / "docs/how-to/keep-experience.md").read_text()))

@@ -62,6 +62,7 @@ def test_the_floor_is_what_the_validation_text_costs_when_it_is_read_back(
     assert MANIFEST["metric"]["floor"] == prepare.FLOOR
 
 
+@pytest.mark.slow
 def test_new_text_follows_from_its_seed_and_comes_with_its_costs(tmp_path: Path, grammar: ModuleType) -> None:
     made = []
     for name, seed in (("one", 77), ("again", 77), ("other", 78)):
@@ -97,6 +98,7 @@ def test_a_text_that_the_grammar_cannot_write_is_refused(grammar: ModuleType) ->
             grammar.code_length_bits(tables, spoiled)
 
 
+@pytest.mark.slow
 def test_the_manifest_and_the_harness_agree(prepare: ModuleType) -> None:
     assert MANIFEST["budget"]["amount"] == prepare.WORK
     assert (MANIFEST["evaluation"]["vocabulary"], MANIFEST["evaluation"]["length"]) == (prepare.VOCAB, prepare.DOC)

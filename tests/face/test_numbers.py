@@ -197,6 +197,7 @@ def ids(world: World, *titles: str) -> set[str]:
     return {short_id(world.runs[title].id) for title in titles}
 
 
+@pytest.mark.slow
 def test_the_log_has_numbers_of_each_kind(expected: dict[str, Numbers], world: World) -> None:
     kinds = {frozenset(expected[run]) for run in expected}
     assert {frozenset(WORDS), frozenset({"reported"}), frozenset({"reported", "gain reported"}), frozenset()} <= kinds
@@ -215,6 +216,7 @@ def test_answers_of_the_api(address: str, served: Served, world: World, expected
     assert check_all(numbers_in(json.loads(text)), expected) >= ids(world, "confirmed")
 
 
+@pytest.mark.slow
 def test_answers_of_the_api_about_one_run(served: Served, world: World, expected: dict[str, Numbers]) -> None:
     for title in TITLES:
         run = format_id(world.runs[title].id)
@@ -350,6 +352,7 @@ def test_tables_of_the_pages(address: str, served: Served, world: World, expecte
         assert numbers == as_rounded(expected[run]), run
 
 
+@pytest.mark.slow
 def test_the_page_and_the_card_of_each_run(served: Served, world: World, expected: dict[str, Numbers]) -> None:
     runs = [short_id(world.runs[title].id) for title in TITLES]
     texts = served.get(*(f"/run/{run}" for run in runs))

@@ -79,6 +79,7 @@ def test_a_run_has_one_place(world: World, tmp_path: Path) -> None:
     assert "1–2" in terminal
 
 
+@pytest.mark.slow
 def test_no_interval_where_nothing_has_chance(world: World, tmp_path: Path) -> None:
     still = short_id(world.runs["still"].id)
     (board, run) = Served(world, tmp_path).get("/board", f"/run/{still}")

@@ -185,6 +185,7 @@ def more(world, count):
         yield from made.usual("run")
 
 
+@pytest.mark.slow
 async def test_numbers_of_runs_at_their_ends_cost_nothing(tmp_path):
     with honest_world(tmp_path) as world:
         made = [record for record in hostile(world, ["run"]) if record[0] in ("run.cpu_ms", "run.value")]

@@ -60,6 +60,7 @@ def seeds_of(place: Path, seed: int, bits: int = 128) -> list[int]:
     return [int(line) for line in (place / "seeds.txt").read_text().split()]
 
 
+@pytest.mark.slow
 def test_seeds_of_episodes_are_beyond_search_and_one_tells_no_other(tmp_path: Path) -> None:
     first, second = (seeds_of(tmp_path / str(seed), seed) for seed in (2**40, 2**40 + 1))
     assert first == [episode_seed(2**40, number) for number in range(EPISODES)]
@@ -67,11 +68,13 @@ def test_seeds_of_episodes_are_beyond_search_and_one_tells_no_other(tmp_path: Pa
     assert all(abs(seed - other) > 2**96 for seed, other in itertools.combinations([*first, *second], 2))
 
 
+@pytest.mark.slow
 def test_a_large_seed_of_the_evaluator_is_not_shortened(tmp_path: Path) -> None:
     """All seeds with the same last 31 bits gave the same episodes."""
     assert seeds_of(tmp_path / "one", 5) != seeds_of(tmp_path / "other", 5 + 2**31)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [63, 32])
 def test_an_environment_that_takes_smaller_numbers_gets_as_many_bits_as_it_takes(tmp_path: Path, bits: int) -> None:
     expected = [episode_seed(7, number) % 2**bits for number in range(EPISODES)]

@@ -26,6 +26,7 @@ def with_totals(folder: Path, run: LocalRun, totals: Totals, *, policy: str) -> 
         return keep_run(project, place, data, (run.folder / "parameters.yaml").read_text())
 
 
+@pytest.mark.slow
 def test_what_one_policy_trained_is_nothing_that_another_learned(tmp_path: Path) -> None:
     first = train(learner(tmp_path), 3)
     install(load_project(tmp_path), find_offer("policy", "random", tmp_path), default=True)
@@ -38,6 +39,7 @@ def test_what_one_policy_trained_is_nothing_that_another_learned(tmp_path: Path)
     assert first.data.totals.training_episodes == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["policy.random", ""], ids=["this version", "an earlier version"])
 def test_a_policy_that_never_trained_is_not_published_as_trained(tmp_path: Path, policy: str) -> None:
     trained = train(learner(tmp_path), 3)
@@ -48,6 +50,7 @@ def test_a_policy_that_never_trained_is_not_published_as_trained(tmp_path: Path,
     assert prepare_run(load_project(tmp_path), bench(tmp_path, 2)).budget == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [Totals(training_episodes=60), Totals(training_steps=1)])
 def test_totals_that_are_made_up_are_not_published(tmp_path: Path, more: Totals) -> None:
     run = train(learner(tmp_path), 3)

@@ -51,6 +51,7 @@ def _held_after(source: str, level: Level, **more: object) -> tuple[JobOutcome, 
         ours.close()
 
 
+@pytest.mark.slow
 def test_memory_of_a_process_without_its_first_thread_is_counted(level: Level) -> None:
     source = """
     def fill():
@@ -63,6 +64,7 @@ def test_memory_of_a_process_without_its_first_thread_is_counted(level: Level) -
     assert outcome.peak_memory_bytes > 256 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", HIDDEN)
 def test_memory_of_several_of_them_is_counted_together(level: Level, where: str) -> None:
     source = f"""
@@ -77,6 +79,7 @@ def test_memory_of_several_of_them_is_counted_together(level: Level, where: str)
     assert _run(source, level).status is RunStatus.OUT_OF_MEMORY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", HIDDEN)
 def test_none_outlives_its_run_and_its_time_is_counted(level: Level, where: str) -> None:
     source = f"""
@@ -96,6 +99,7 @@ def test_none_outlives_its_run_and_its_time_is_counted(level: Level, where: str)
     assert outcome.cpu_ms >= 450
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", HIDDEN)
 def test_too_much_processor_time_of_one_ends_the_run(level: Level, where: str) -> None:
     source = f"""
@@ -107,6 +111,7 @@ def test_too_much_processor_time_of_one_ends_the_run(level: Level, where: str) -
     assert outcome.status is RunStatus.OVER_BUDGET
 
 
+@pytest.mark.slow
 def test_many_of_them_take_no_place_from_the_next_run(level: Level) -> None:
     source = """
     for _ in range(40):

@@ -53,6 +53,7 @@ def draw(chance: random.Random, rare: float | None) -> tuple[float, float]:
     return fmean(rewards), stdev(rewards) / EPISODES**0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rare", [None, 0.002, 0.01, 0.1])
 def test_honest_agents_keep_being_confirmed(corridor: Village, rare: float | None) -> None:
     chance = random.Random(5)

@@ -41,6 +41,7 @@ except BadMessage as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_message_that_unpacks_without_end_is_refused(name: str) -> None:
     """In a process that has no more memory than a service may use for it."""

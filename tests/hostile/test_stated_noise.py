@@ -29,6 +29,7 @@ def village(folder: Path, noise: float | None) -> Village:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [2, 3, 6])
 @pytest.mark.parametrize("friend", [False, True], ids=["honest", "a friend of the author"])
 def test_a_noisy_task_that_states_no_noise_confirms_chance_hardly_ever(most: int, friend: bool) -> None:

@@ -244,6 +244,7 @@ async def test_a_message_sent_again_is_taken_once(tmp_path):
         assert len(handlers.records) == 2
 
 
+@pytest.mark.slow
 @in_trio
 async def test_a_flood_of_one_peer_is_slowed_and_others_are_heard_meanwhile(tmp_path, monkeypatch):
     handlers = RecordingHandlers()

@@ -48,6 +48,7 @@ def state(town: Village, run: Record) -> RunState:
     return judgement(town.log, run.id).state
 
 
+@pytest.mark.slow
 def test_a_committee_that_cannot_get_the_model_does_not_grow_to_the_friends(town: Village) -> None:
     run = town.run(0.05, "withheld", by=AUTHOR)
     first = drawn(town, run, OTHERS)
@@ -68,6 +69,7 @@ def test_a_committee_that_cannot_get_the_model_does_not_grow_to_the_friends(town
     assert state(town, run) is RunState.PROVISIONAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", [ERROR, UNAVAILABLE])
 def test_three_friends_are_outnumbered_by_all_that_could_not_measure_it(town: Village, verdict: str) -> None:
     """Everybody is drawn, as of a run that is dated back, and the friends are the first to tell."""
@@ -92,6 +94,7 @@ def test_a_friend_that_opens_a_dispute_gains_nothing(town: Village) -> None:
     assert state(town, run) is RunState.DISPUTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", [ERROR, UNAVAILABLE])
 def test_a_parent_that_only_friends_can_train_confirms_no_child(town: Village, verdict: str) -> None:
     run = town.run(0.05, "child", by=AUTHOR)

@@ -36,6 +36,7 @@ def test_it_is_wider_than_the_error_and_narrows_with_the_runs(error, runs, noise
     assert margin(error, runs + 1, noise=noise) <= margin(error, runs, noise=noise)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verifiers", [2, 3, 5])
 @pytest.mark.parametrize("draw", ["normal", "rare"])
 def test_the_true_value_of_an_agent_lies_within_its_interval(verifiers: int, draw: str) -> None:

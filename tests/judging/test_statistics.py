@@ -61,6 +61,7 @@ def judged(pairs: list[float], *, most: int = MOST_VOTERS, **settings: float) ->
     return judge_pairs(each, most=most, **settings).finding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [NOISE, 0.0], ids=["noise known", "noise unknown"])
 @pytest.mark.parametrize("most", [4, 6])
 def test_what_is_no_better_is_found_better_once_in_a_hundred_at_most(noise: float, most: int) -> None:
@@ -72,6 +73,7 @@ def test_what_is_no_better_is_found_better_once_in_a_hundred_at_most(noise: floa
     assert better <= 8_000 * ERROR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "most", "share"), [(NOISE, 3, 0.01), (NOISE, 4, 0.04), (NOISE, 6, 0.025), (0.0, 6, 0.055)]
 )

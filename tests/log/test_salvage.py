@@ -130,6 +130,7 @@ def test_no_row_is_missed_in_a_whole_log(paths):
     assert rows <= {tuple(row) for row in salvage([paths.log], most_bytes=NETWORK.record_bytes)}
 
 
+@pytest.mark.slow
 def test_records_of_a_damaged_write_ahead_log_are_not_overwritten_but_found(paths, tmp_path):
     wal = paths.log.with_name("log.sqlite-wal")
     copy = tmp_path / "copy"

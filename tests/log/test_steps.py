@@ -78,6 +78,7 @@ def watch(monkeypatch) -> Watch:
     return watch
 
 
+@pytest.mark.slow
 def test_a_step_reads_and_writes_the_tables_that_it_names(tmp_path, watch) -> None:
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
         village = Village(log)

@@ -57,6 +57,7 @@ def test_the_numbers_that_a_text_has_are_listed(text: PrintedText) -> None:
     assert {name: numbers.get(name) for name in text.numbers} == text.numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["texts", "named", "directions"])
 def test_nearly_all_seen_is_right_and_nothing_wrong_without_a_doubt(kind: str) -> None:
     """Of ``unseen`` the benchmark says how much is: what a test demands of it would be tuned to it."""

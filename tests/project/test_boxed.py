@@ -130,6 +130,7 @@ def test_a_least_level_is_kept_to(shipped_as_strange: Project) -> None:
         )
 
 
+@pytest.mark.slow
 def test_trust_is_in_one_release_and_told_in_the_run(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     code = (SHIPPED / "random_policy.py").read_text()
@@ -150,6 +151,7 @@ def test_trust_is_in_one_release_and_told_in_the_run(tmp_path: Path) -> None:
     assert put("foreign", "r1") == ["policy.other"]
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_all_of_a_project_that_was_fetched_is_its_authors(tmp_path: Path) -> None:
     project = load_project(learner(tmp_path / "agent"))
@@ -163,6 +165,7 @@ def test_all_of_a_project_that_was_fetched_is_its_authors(tmp_path: Path) -> Non
         do_project_run(Choices(project.folder), "bench", 2, now_ms=now_ms, box=box)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_own_files_beside_a_strangers_component_are_there_and_hidden_ones_are_not(tmp_path: Path) -> None:
     folder, secret, linked = tmp_path / "agent", tmp_path / "agent/keys", tmp_path / "elsewhere"
@@ -194,6 +197,7 @@ def test_a_project_that_is_too_large_to_show_is_refused(tmp_path: Path) -> None:
         do_project_run(Choices(tmp_path), "bench", 1, now_ms=now_ms, box=box)
 
 
+@pytest.mark.slow
 def test_a_script_of_ones_own_gets_no_component_that_needs_a_sandbox(shipped_as_strange: Project) -> None:
     script = "from autoresearch import acr\nprint(acr.environment.default.length)\nacr.policy.default"
     words = [sys.executable, "-c", script]
@@ -236,6 +240,7 @@ def test_what_a_component_tries_is_contained_and_told_in_a_sentence(what: str, t
     contained(what, LEVEL, tmp_path, listener)
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("what", ["reads a private key", "opens a socket", "changes the project", "ends the process"])
 def test_it_is_contained_by_landlock_alone(what: str, tmp_path: Path, listener: int) -> None:
@@ -276,6 +281,7 @@ class SimpleAgent(Agent):
 """
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("what", STATES)
 def test_a_state_that_can_not_be_kept_is_a_sentence(what: str, tmp_path: Path) -> None:
@@ -299,6 +305,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_component_that_tells_a_run_of_its_own_says_nothing_that_can_not_be(tmp_path: Path) -> None:
     place = "next(p for p in Path.cwd().parents if (p / 'order.json').exists())"
@@ -307,6 +314,7 @@ def test_a_component_that_tells_a_run_of_its_own_says_nothing_that_can_not_be(tm
     assert (len(run.data.curve), run.data.seconds >= 0, run.data.sandbox) == (64, True, LEVEL)
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("reward", ["1e999", "-1e999", "1e999 - 1e999"])
 def test_a_reward_that_is_no_finite_number_is_named_in_the_sandbox_too(tmp_path: Path, reward: str) -> None:
@@ -349,6 +357,7 @@ class SimpleAgent(Agent):
 """
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_an_interrupt_ends_a_run_in_the_sandbox_and_keeps_what_was_learned(shipped_as_strange: Project) -> None:
     assert "stopped" not in interrupted(shipped_as_strange, grace=60)
@@ -359,6 +368,7 @@ def test_an_interrupt_ends_a_run_in_the_sandbox_and_keeps_what_was_learned(shipp
     assert measured.data.metrics["mean_reward"] == -9
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_component_that_does_not_end_when_asked_is_ended(tmp_path: Path) -> None:
     folder = with_stranger(tmp_path, "pass")

@@ -40,6 +40,7 @@ def test_dqn_goes_on_from_what_it_learned(tmp_path: Path) -> None:
     assert "trainer.dqn_sgd.json" in changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("discount", "value"), [(0.99, 1.0), (1.0, 0.337)])
 def test_rewards_are_divided_so_that_values_are_about_one(discount: float, value: float, tmp_path: Path) -> None:
     project = make_project(tmp_path)

@@ -48,6 +48,7 @@ def test_a_wrong_line_is_named(tmp_path: Path, ini: str, sentence: str, status: 
     assert not (tmp_path / ".autoresearch/head").exists()
 
 
+@pytest.mark.slow
 def test_parameters_come_from_the_ini_then_the_file_then_the_command(tmp_path: Path) -> None:
     plain(tmp_path)
     (tmp_path / "agent.ini").write_text(HEAD + "length = 5\n" + TAIL)
@@ -78,6 +79,7 @@ def test_a_wrong_line_of_the_parameters_is_named(tmp_path: Path, yaml: str, sent
     assert failure[1] == 2
 
 
+@pytest.mark.slow
 def test_a_wrong_assignment_is_named(tmp_path: Path) -> None:
     plain(tmp_path)
     assert "“length=3” sets nothing" in failed_run(tmp_path, HEAD + TAIL, "length=3")[0]
@@ -88,6 +90,7 @@ def test_a_wrong_assignment_is_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_error_in_a_components_code_names_its_line(tmp_path: Path) -> None:
     plain(tmp_path)
     (tmp_path / "still.py").write_text(POLICY.replace("return 0", "return 1 / 0"))
@@ -103,6 +106,7 @@ def test_an_error_in_a_components_code_names_its_line(tmp_path: Path) -> None:
     assert "the project's process ended before the run was done" in failed_run(tmp_path, HEAD + TAIL)[0]
 
 
+@pytest.mark.slow
 def test_what_was_learned_for_another_environment_is_refused_with_a_remedy(tmp_path: Path) -> None:
     learner(tmp_path)
     train(tmp_path, 5)
@@ -112,6 +116,7 @@ def test_what_was_learned_for_another_environment_is_refused_with_a_remedy(tmp_p
     assert "autoresearch agent reset" in raised.value.hint
 
 
+@pytest.mark.slow
 def test_a_damaged_state_is_refused_with_a_remedy(tmp_path: Path) -> None:
     run = train(learner(tmp_path), 5)
     for name in ("policy.q_table.json", "policy.q_table.safetensors"):

@@ -134,6 +134,7 @@ def examined(place: Path, level: Level, policy: str, seed: int = 3) -> JobOutcom
     return evaluate(made, program, place / "learned.zip", bench, seed)
 
 
+@pytest.mark.slow
 def test_an_honest_agent_gets_the_mean_reward_of_its_episodes(tmp_path: Path, level: Level) -> None:
     outcome = examined(tmp_path, level, RIGHT)
 
@@ -141,6 +142,7 @@ def test_an_honest_agent_gets_the_mean_reward_of_its_episodes(tmp_path: Path, le
     assert (outcome.metrics["episodes"], outcome.metrics["steps"]) == (20, 180)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [MOVES_ITSELF, REPORTS_ITSELF], ids=["moves itself", "reports itself"])
 def test_what_a_policy_does_or_says_in_its_own_sandbox_changes_nothing(
     policy: str, tmp_path: Path, level: Level
@@ -150,6 +152,7 @@ def test_what_a_policy_does_or_says_in_its_own_sandbox_changes_nothing(
     assert outcome.value in (None, -9.0), outcome.log.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
@@ -170,6 +173,7 @@ def test_a_policy_that_does_not_play_gets_no_number(policy: str, message: str, t
     assert message in outcome.reason + outcome.log.decode()
 
 
+@pytest.mark.slow
 def test_an_agent_is_trained_and_its_state_measured_in_other_episodes(tmp_path: Path, level: Level) -> None:
     files, ini = {}, ""
     for kind, name in (("policy", "q_table"), ("trainer", "sarsa")):

@@ -47,6 +47,7 @@ def test_actors_play_and_the_learner_learns(tmp_path: Path) -> None:
     assert figures == sorted(figures, key=lambda each: each.episodes)
 
 
+@pytest.mark.slow
 def test_the_shipped_trainer_also_learns_without_actors(tmp_path: Path) -> None:
     team(tmp_path)
     assert train(tmp_path, 150).data.curve[-1] > -15
@@ -62,6 +63,7 @@ def test_a_project_without_a_dataset_is_told(tmp_path: Path) -> None:
         train_with_actors(Choices(tmp_path), 10, 1, now_ms=now_ms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [

@@ -70,6 +70,7 @@ def inside(
         return done.returncode, done.stdout + done.stderr, [json.loads(line) for line in channel]
 
 
+@pytest.mark.slow
 def test_it_trains_in_the_environment_of_the_task_and_leaves_what_it_learned(flat: Path) -> None:
     status, output, events = inside(flat, budget="200")
     assert (status, output) == (0, "")
@@ -102,6 +103,7 @@ def test_the_same_seed_leaves_the_same_bytes_and_begin_zip_goes_on(flat: Path) -
     assert after["metrics"]["mean_reward"] > events[-1]["metrics"]["mean_reward"]  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_it_gives_what_the_project_itself_learns(flat: Path, tmp_path: Path) -> None:
     (flat / "environment.ini").write_text(ENVIRONMENT.replace("length = 6\n", ""))
     assert inside(flat, seed=0)[0] == 0
@@ -116,6 +118,7 @@ def test_a_part_of_the_budget_is_a_part_of_the_episodes(flat: Path) -> None:
     assert events[-1]["metrics"]["episodes"] == 2  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_a_component_named_like_a_module_takes_the_place_of_none(flat: Path) -> None:
     (flat / "statistics.py").write_text("raise SystemExit('not me')")
     (flat / "torch.py").write_text("raise SystemExit('nor me')")
@@ -125,6 +128,7 @@ def test_a_component_named_like_a_module_takes_the_place_of_none(flat: Path) -> 
 BROKEN = "class Sarsa:\n    def __init__(self, epsilon):\n        pass\n    def train(self, policy):\n        1 / 0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "message", "status"),
     [
@@ -145,6 +149,7 @@ def test_what_is_wrong_is_the_last_line_and_nothing_is_left(
     assert not (flat / "learned.zip").exists()
 
 
+@pytest.mark.slow
 def test_words_and_variables_are_checked(flat: Path) -> None:
     for words, budget, message in (
         (("dance",), "20", "give one of the words"),

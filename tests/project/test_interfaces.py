@@ -49,6 +49,7 @@ def python(script: str, folder: Path) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_the_agent_of_the_design_document_trains_and_runs(tmp_path: Path) -> None:
     learner(tmp_path)
     (tmp_path / "agent.py").write_text(SIMPLE_AGENT)
@@ -56,6 +57,7 @@ def test_the_agent_of_the_design_document_trains_and_runs(tmp_path: Path) -> Non
     assert bench(tmp_path, 5).data.metrics["mean_reward"] == -9
 
 
+@pytest.mark.slow
 def test_components_are_reached_by_name_attribute_and_default(tmp_path: Path) -> None:
     pytest.importorskip("gymnasium")
     learner(tmp_path)
@@ -147,6 +149,7 @@ def test_an_episode_without_end_is_cut() -> None:
     assert tally.metrics()["mean_reward"] == count == tally.steps >= 100_000
 
 
+@pytest.mark.slow
 def test_the_checker_names_what_is_missing_and_forbids_nothing(tmp_path: Path) -> None:
     plain(tmp_path)
     (tmp_path / "agent.ini").write_text(

@@ -79,6 +79,7 @@ def run(folder: Path, mode: Mode, *keys: str, episodes: int = 5) -> LocalRun:
     return do_project_run(Choices(folder, pythons=apart(*keys)), mode, episodes, now_ms=now_ms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [("environment.corridor",), ("trainer.improving",), ("environment.corridor", "trainer.improving")],
@@ -101,12 +102,14 @@ def test_a_run_is_the_same_with_components_in_processes_of_their_own(
     assert sorted(alone.data.components) == sorted(together.data.components)
 
 
+@pytest.mark.slow
 def test_what_a_component_draws_is_the_same(tmp_path: Path) -> None:
     folder = learner(tmp_path / "a")
     install(load_project(folder), find_offer("policy", "random", folder), default=True)
     assert run(folder, "bench").data.metrics == run(folder, "bench", "policy.random").data.metrics
 
 
+@pytest.mark.slow
 def test_classes_that_derive_from_nothing_and_interfaces(tmp_path: Path) -> None:
     folder = plain(tmp_path)
     measured = run(folder, "bench", "environment.light", "policy.still")
@@ -115,6 +118,7 @@ def test_classes_that_derive_from_nothing_and_interfaces(tmp_path: Path) -> None
     assert [(each.key, each.missing) for each in checks] == [(each.key, each.missing) for each in check_project(folder)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("decide", "message"),
     [
@@ -136,6 +140,7 @@ def test_what_goes_wrong_over_there_is_a_sentence(tmp_path: Path, decide: str, m
     assert raised.value.hint
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(best_level() < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 def test_in_the_sandbox_too(counting: Path) -> None:
     mark_fetched(load_project(counting), "run1")

@@ -76,6 +76,7 @@ def reward(folder: Path) -> float:
     return run.data.metrics["mean_reward"]
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("form", IMPORTS)
 def test_each_publisher_s_helper_is_its_own(form: str, tmp_path: Path) -> None:
@@ -124,6 +125,7 @@ HELPERS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("what", HELPERS)
 def test_no_name_leads_to_the_other_publisher(what: str, tmp_path: Path) -> None:
@@ -163,6 +165,7 @@ def test_a_folder_of_ones_own_finds_its_files_as_a_release_does(tmp_path: Path) 
     assert do_project_run(Choices(folder), "bench", 1, now_ms=now_ms).data.metrics["mean_reward"] == 10
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_the_standard_library_stays_what_it_is(tmp_path: Path) -> None:
     ends = "raise SystemExit\n"
@@ -172,6 +175,7 @@ def test_the_standard_library_stays_what_it_is(tmp_path: Path) -> None:
     assert reward(project(tmp_path / "agent", imports, helpers)) == 10
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_file_that_another_publisher_alone_has_is_not_there(tmp_path: Path) -> None:
     folder = project(tmp_path / "agent", "value = 100", {})
@@ -185,6 +189,7 @@ def test_a_file_that_another_publisher_alone_has_is_not_there(tmp_path: Path) ->
         reward(folder)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_what_one_puts_on_sys_path_is_not_found_by_another(tmp_path: Path) -> None:
     folder = project(

@@ -51,6 +51,7 @@ def comparable(project: Project) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 def test_an_installed_project_comes_back_the_same_and_runs(tmp_path: Path) -> None:
     folder = learner(tmp_path / "mine")
     project = load_project(folder)
@@ -68,6 +69,7 @@ def test_an_installed_project_comes_back_the_same_and_runs(tmp_path: Path) -> No
     assert bench(theirs.folder, 3).data.metrics["episodes"] == 3
 
 
+@pytest.mark.slow
 def test_ones_own_classes_and_gymnasium_come_back_too(tmp_path: Path) -> None:
     own = load_project(plain(tmp_path / "mine"))
     theirs = fetched(own, tmp_path / "theirs")
@@ -79,6 +81,7 @@ def test_ones_own_classes_and_gymnasium_come_back_too(tmp_path: Path) -> None:
     assert (came.name, came.pins["source"]) == ("cartpole", "gym:CartPole-v1")
 
 
+@pytest.mark.slow
 def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     for place, action in (("left", 0), ("right", 1)):
@@ -154,6 +157,7 @@ LAYOUTS: dict[str, tuple[dict[str, str], str, list[str], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_helpers_of_one_name_and_packages_are_published_as_they_are(layout: str, tmp_path: Path) -> None:
     files, ini, of_program, of_task = LAYOUTS[layout]
@@ -181,6 +185,7 @@ def test_helpers_of_one_name_and_packages_are_published_as_they_are(layout: str,
         prepare_run(project, run)
 
 
+@pytest.mark.slow
 def test_an_environment_brings_the_files_that_it_reads(tmp_path: Path) -> None:
     folder = plain(tmp_path / "mine")
     (folder / "map.txt").write_text("3")
@@ -191,6 +196,7 @@ def test_an_environment_brings_the_files_that_it_reads(tmp_path: Path) -> None:
     assert bench(fetched(project, tmp_path / "theirs").folder, 1).data.metrics["steps"] == 3
 
 
+@pytest.mark.slow
 def test_an_environment_is_the_same_task_wherever_its_parameters_are_written(tmp_path: Path) -> None:
     files = []
     for number, (ini, yaml) in enumerate(
@@ -291,6 +297,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(value=values)
 def test_every_value_of_a_parameter_survives(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:

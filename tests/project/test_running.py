@@ -38,6 +38,7 @@ class Dice:
 """
 
 
+@pytest.mark.slow
 def test_a_new_project_runs_at_once_and_has_no_trainer(tmp_path: Path) -> None:
     make_project(tmp_path)
     run = bench(tmp_path, 5)
@@ -50,6 +51,7 @@ def test_a_new_project_runs_at_once_and_has_no_trainer(tmp_path: Path) -> None:
         make_project(tmp_path)
 
 
+@pytest.mark.slow
 def test_sarsa_solves_the_corridor_and_the_chain_adds_up(tmp_path: Path) -> None:
     first = train(learner(tmp_path), 200)
     measured = bench(tmp_path, 7)
@@ -73,6 +75,7 @@ def test_sarsa_solves_the_corridor_and_the_chain_adds_up(tmp_path: Path) -> None
     assert {path.suffix for path in (child.folder / "data").iterdir()} == {".json", ".safetensors"}
 
 
+@pytest.mark.slow
 def test_a_run_repeats_itself(tmp_path: Path) -> None:
     first, second = (train(learner(tmp_path / name), 20) for name in ("a", "b"))
     assert first.data.metrics == second.data.metrics
@@ -81,6 +84,7 @@ def test_a_run_repeats_itself(tmp_path: Path) -> None:
     assert first.data.components == second.data.components
 
 
+@pytest.mark.slow
 def test_a_benchmark_run_learns_nothing_and_records_no_experience(tmp_path: Path) -> None:
     learner(tmp_path)
     (tmp_path / "kept.py").write_text(
@@ -128,6 +132,7 @@ class Changing(Policy):
 """
 
 
+@pytest.mark.slow
 def test_a_policy_that_changes_in_a_benchmark_run_is_told_and_kept_only_where_the_ini_says_so(tmp_path: Path) -> None:
     make_project(tmp_path)
     (tmp_path / "changing.py").write_text(CHANGING)
@@ -143,6 +148,7 @@ def test_a_policy_that_changes_in_a_benchmark_run_is_told_and_kept_only_where_th
     assert (bench(tmp_path, 1).folder / "data/policy.changing.json").read_text() == '{"seen":18}'
 
 
+@pytest.mark.slow
 def test_the_state_of_a_component_that_is_not_used_is_carried_along(tmp_path: Path) -> None:
     learner(tmp_path)
     trained = train(tmp_path, 5)
@@ -175,6 +181,7 @@ def test_an_agent_that_takes_no_step_is_stopped(tmp_path: Path) -> None:
         bench(tmp_path, 1)
 
 
+@pytest.mark.slow
 def test_a_trainer_without_an_environment_is_called_so_often(tmp_path: Path) -> None:
     learner(tmp_path)
     (tmp_path / "offline.py").write_text(
@@ -188,6 +195,7 @@ def test_a_trainer_without_an_environment_is_called_so_often(tmp_path: Path) -> 
     assert (run.folder / "data/trainer.offline.json").read_text() == '{"calls":7}'
 
 
+@pytest.mark.slow
 def test_two_commands_do_not_run_one_project(tmp_path: Path) -> None:
     with training(tmp_path), pytest.raises(Refused, match="another command"):
         bench(tmp_path, 1)
@@ -208,6 +216,7 @@ def test_a_killed_run_leaves_the_project_usable(tmp_path: Path) -> None:
     assert len(kept_runs(load_project(tmp_path))) == 2
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_learned(tmp_path: Path) -> None:
     learner(tmp_path)
     with training(tmp_path) as process:
@@ -220,6 +229,7 @@ def test_an_interrupt_keeps_what_was_learned(tmp_path: Path) -> None:
     assert bench(tmp_path, 2).data.metrics["mean_reward"] == -9
 
 
+@pytest.mark.slow
 def test_a_changed_run_is_not_read_and_an_unknown_one_is_named(tmp_path: Path) -> None:
     run = train(learner(tmp_path), 5)
     project = load_project(tmp_path)
@@ -282,6 +292,7 @@ def wait_gone(processes: list[int]) -> None:
     assert not psutil.wait_procs(alive, timeout=250)[1]
 
 
+@pytest.mark.slow
 def test_two_agents_play_the_same_episodes(tmp_path: Path) -> None:
     (tmp_path / "dice.py").write_text(DICE)
     rewards = {}

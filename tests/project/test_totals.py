@@ -83,6 +83,7 @@ def test_what_a_policy_learned_while_another_was_the_default_counts(folder: Path
     assert totals(bench(folder, 3, "agent.rate=0")) == (0, 3)
 
 
+@pytest.mark.slow
 def test_learning_without_an_environment_counts_each_call(folder: Path) -> None:
     (folder / "offline.py").write_text(OFFLINE)
     install(load_project(folder), find_offer("trainer", str(folder / "offline.py"), folder), default=True)
@@ -92,6 +93,7 @@ def test_learning_without_an_environment_counts_each_call(folder: Path) -> None:
     assert Totals().plus("train", {"episodes": 0, "steps": 57}).training_episodes == 1, "one that was cut"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["another", "more", "gone"])
 def test_a_state_that_was_put_in_by_hand_is_refused(folder: Path, change: str) -> None:
     trained = train(folder, 20)

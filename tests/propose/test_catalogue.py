@@ -24,6 +24,7 @@ def test_all_are_offered_for_the_shipped_program() -> None:
     assert PATCHES.offered(TRAIN) == EACH
 
 
+@pytest.mark.slow
 def test_each_and_every_pair_compiles_and_passes_the_guard() -> None:
     for names in PAIRS:
         source = PATCHES.apply(TRAIN, names)

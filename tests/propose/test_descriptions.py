@@ -61,6 +61,7 @@ def test_a_title_fits_and_counts_what_it_leaves_out(change: dict[str, Any], gain
         assert len(listed.split(", ")) + int(more.removesuffix(")") or 0) == len(change)
 
 
+@pytest.mark.slow
 def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
     medians = {"+averaging": -0.5, "+bigram": -0.1, "+adam-eps": -0.01}
     with_medians, everywhere = replace(problem(), median_of=medians.get), SearchSettings(random_share=1.0)

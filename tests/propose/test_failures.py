@@ -115,6 +115,7 @@ def measured(made: SearchProposal, number: int) -> PastRun:
     return PastRun(name, made.source_digest, made.genome, value, made.replicate, made.parent, made.base, fault=fault)
 
 
+@pytest.mark.slow
 def test_a_search_of_real_runs_keeps_to_a_rule_that_three_crashes_taught() -> None:
     problem = SearchProblem(b"task", join_files({"cells.py": PROGRAM}), "minimize", 0.01, None, lambda _: None)
     runs: list[PastRun] = []

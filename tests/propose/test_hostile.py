@@ -25,6 +25,7 @@ GENOMES = st.dictionaries(st.sampled_from(NAMES), WEIRD, max_size=40)
 VALUES = st.one_of(st.none(), st.floats(), st.integers(), st.just(10**400), st.just("1.0"), st.just(True))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.tuples(GENOMES, VALUES, st.integers(0, 2**63)), max_size=20),
@@ -49,6 +50,7 @@ def test_weird_genomes_and_values_never_stop_it(
     assert set(proposal.genome) <= set(space.parameters)
 
 
+@pytest.mark.slow
 def test_values_outside_the_ranges_are_used_as_they_are_and_no_others_are_made_up() -> None:
     space = space_of(TRAIN, PATCHES)
     runs = memory(4, 30)
@@ -69,6 +71,7 @@ def test_values_below_the_floor_do_not_lead() -> None:
     assert with_floor.parent != past("x", b"x" * 32, {}, 0.1).id
 
 
+@pytest.mark.slow
 def test_a_failure_report_does_not_unseat_a_leader_with_many_seeds() -> None:
     good = [past(f"g{k}", b"g" * 32, {"LR": 0.01}, 1.0, replicate=k) for k in range(3)]
     runs = [*memory(6, 30), *good, past("lie", b"g" * 32, {"LR": 0.01}, None, replicate=9)]

@@ -95,6 +95,7 @@ def cached(village, tmp_path, task, me):
 TRUSTS = st.sampled_from([TRUST, TRUST, Trust(), Trust(participants=frozenset(root.public for root in ROOTS[:2]))])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=6,
     deadline=None,
@@ -111,6 +112,7 @@ def test_the_leader_of_the_search_is_what_is_preferred(tmp_path_factory, story, 
     assert (leader and leader.id) == (chosen and chosen.row.first)
 
 
+@pytest.mark.slow
 def test_no_run_of_a_proven_cheat_is_believed_however_many_there_are(tmp_path):
     task = shipped_task()
     village = Village.at(tmp_path, definition=task.definition())
@@ -126,6 +128,7 @@ def test_no_run_of_a_proven_cheat_is_believed_however_many_there_are(tmp_path):
     village.log.close()
 
 
+@pytest.mark.slow
 def test_what_is_confirmed_or_refuted_is_known_as_such_however_far_down_it_stands(tmp_path):
     task = shipped_task()
     village = Village.at(tmp_path, definition=task.definition())
@@ -277,6 +280,7 @@ def test_where_values_are_impossible_is_a_dead_end(tmp_path):
     assert end.sentence.startswith("X at least 0.6: 3 tries, all failed: it is past the bound")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("direction", "diverged", "fault"),
     [("maximize", 1e16, "larger than any metric"), ("minimize", 1e16, "larger"), ("maximize", 1e7, "far beyond all")],

@@ -61,6 +61,7 @@ def test_a_repeat_that_runs_already_is_not_asked_for_twice() -> None:
     assert (first.kind, second.kind == "replicate") == ("replicate", False)
 
 
+@pytest.mark.slow
 def test_a_leader_that_fixes_its_seeds_is_repeated_with_others_and_stays_one_program() -> None:
     runs, task = led(25, SEEDED), replace(problem(), baseline=SEEDED)
     base = past("base", source_digest(SEEDED), {}, 1.9)
@@ -130,6 +131,7 @@ def test_the_noise_is_learnt_from_repeats() -> None:
     assert 0.25 < evidence.noise < 0.35
 
 
+@pytest.mark.slow
 def test_better_and_worse_turn_round_with_the_direction() -> None:
     runs = memory(4, 40)
     turned = [replace(run, value=None if run.value is None else -run.value) for run in runs]

@@ -29,6 +29,7 @@ def test_the_first_proposal_is_the_baseline_unchanged() -> None:
     assert proposal.change == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 60), st.randoms(use_true_random=False))
 def test_the_order_of_the_memory_does_not_matter(seed: int, count: int, order: random.Random) -> None:
@@ -42,6 +43,7 @@ def test_the_order_of_the_memory_does_not_matter(seed: int, count: int, order: r
     assert propose(problem(), runs, claims, worker="w", counter=3) == first
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 80), st.integers(0, 99))
 def test_every_proposal_compiles_passes_the_guard_and_is_new(seed: int, count: int, counter: int) -> None:
@@ -61,6 +63,7 @@ def test_every_proposal_compiles_passes_the_guard_and_is_new(seed: int, count: i
         assert space.allows(proposal.genome)
 
 
+@pytest.mark.slow
 def test_two_workers_and_two_counters_go_different_ways() -> None:
     runs = memory(1, 50)
     made = {
@@ -72,6 +75,7 @@ def test_two_workers_and_two_counters_go_different_ways() -> None:
     assert len(made) > 3
 
 
+@pytest.mark.slow
 def test_what_is_claimed_is_not_proposed_again() -> None:
     runs = memory(2, 20)
     claims: list[LiveClaim] = []
@@ -100,6 +104,7 @@ def test_a_space_with_nothing_left_gives_a_few_replicates_and_then_says_so() -> 
         propose(problem(baseline=source), runs, [], worker="w", counter=6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run_count", [0, 2])
 def test_few_things_change_around_the_best_while_little_is_known(run_count: int) -> None:
     runs = memory(1, run_count)
@@ -205,6 +210,7 @@ def test_another_seed_of_a_program_whose_base_is_not_at_hand_has_its_settings() 
     assert (made.kind, made.source_digest, made.base, made.genome) == ("replicate", digest, base, settings)
 
 
+@pytest.mark.slow
 def test_a_leader_whose_source_is_not_at_hand_or_is_another_is_passed_over() -> None:
     runs = memory(3, 30)
     runs += [past(f"hand{k}", b"h" * 32, {}, 0.5, replicate=k) for k in range(4)]
@@ -228,6 +234,7 @@ def searched(source: str, count: int) -> list[Mapping[str, Value]]:
     return [run.genome for run in runs]
 
 
+@pytest.mark.slow
 def test_a_guessed_range_goes_on_where_the_best_setting_lies_at_its_end() -> None:
     tried = searched(GUESSED, 40)
 
@@ -235,6 +242,7 @@ def test_a_guessed_range_goes_on_where_the_best_setting_lies_at_its_end() -> Non
     assert 8 in {genome["DEPTH"] for genome in tried}
 
 
+@pytest.mark.slow
 def test_a_range_that_somebody_stated_is_kept() -> None:
     stated = GUESSED.replace("0.001", "0.001  # 0.0001 .. 0.01").replace("= 2", "= 2  # int [1, 4]")
     tried = searched(stated, 30)
@@ -259,6 +267,7 @@ def genomes_of(source: str, count: int) -> list[Mapping[str, Value]]:
     return [run.genome for run in runs]
 
 
+@pytest.mark.slow
 def test_each_word_of_a_setting_is_tried_early_and_none_twice_alike() -> None:
     tried = genomes_of(WORDS, 13)
 
@@ -268,6 +277,7 @@ def test_each_word_of_a_setting_is_tried_early_and_none_twice_alike() -> None:
     assert genomes_of(WORDS, 13) == tried
 
 
+@pytest.mark.slow
 def test_a_space_of_twelve_settings_has_some_proposals_from_the_whole_space() -> None:
     tried = genomes_of(WORDS, 40)
 

@@ -101,6 +101,7 @@ def test_what_is_turned_and_within_which_ranges(stranger: Stranger) -> None:
     assert set(space_of(stranger.source).parameters) == set(stranger.ranges)
 
 
+@pytest.mark.slow
 @ALL
 def test_an_edit_changes_one_literal_and_nothing_else(stranger: Stranger) -> None:
     source = stranger.source
@@ -191,6 +192,7 @@ def test_a_program_without_a_number_to_change_is_told_what_to_do(source: str) ->
     )
 
 
+@pytest.mark.slow
 def test_the_first_proposals_differ_from_the_program_in_few_lines() -> None:
     runs = [PastRun(bytes(32), source_digest(GPT.source), space_of(GPT.source).default(), 1.5, 0, None, None)]
     for counter in range(10):

@@ -15,6 +15,7 @@ def proposals(runs, count=6):
     return [propose(problem(), runs, [], worker="me", counter=counter) for counter in range(count)]
 
 
+@pytest.mark.slow
 def test_new_sources_start_from_the_first_tier_that_there_is():
     runs = memory(1, 40)
     ranked = sorted((run for run in runs if run.value is not None), key=lambda run: run.value)
@@ -45,6 +46,7 @@ def test_what_the_log_prefers_leads_whatever_else_is_known_of_it():
     assert (leader.first.id, leader.mean) == (worst.id, worst.value)
 
 
+@pytest.mark.slow
 def test_what_is_not_believed_moves_nothing_and_is_not_tried_again():
     runs = memory(3, 25)
     liar = replace(memory(4, 1)[1], value=0.1, believed=False, tier=None)
@@ -54,6 +56,7 @@ def test_what_is_not_believed_moves_nothing_and_is_not_tried_again():
         assert (proposal.source_digest, proposal.replicate) != (liar.source_digest, liar.replicate)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 3), st.integers(0, 100))
 def test_where_all_words_are_alike_the_tier_changes_nothing(tier, seed):

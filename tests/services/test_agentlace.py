@@ -148,6 +148,7 @@ def in_scans(image: np.ndarray, quality: int = 50) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_an_image_of_many_scans_is_not_decoded() -> None:
     small, wide = np.zeros((8, 8, 3), np.uint8), np.zeros((4096, 4096, 3), np.uint8)
     assert jpeg_to_mat(in_scans(small)).shape == small.shape

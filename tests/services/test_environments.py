@@ -273,6 +273,7 @@ def test_a_description_of_no_space_is_a_bad_message(description: object) -> None
     assert isinstance(rebuilt, spaces.Space)
 
 
+@pytest.mark.slow
 def test_a_server_needs_no_gymnasium() -> None:
     script = (
         "import sys; sys.modules['gymnasium'] = None; from autoresearch.project.shipped.corridor import Corridor\n"

@@ -20,6 +20,7 @@ MESSAGES = 10_000
 LARGE = np.zeros(9000, np.uint8)
 
 
+@pytest.mark.slow
 def test_a_request_server_survives_changed_messages() -> None:
     server = RequestServer(lambda value: value)
     server.start(threaded=True)
@@ -30,6 +31,7 @@ def test_a_request_server_survives_changed_messages() -> None:
     assert server.stop()
 
 
+@pytest.mark.slow
 def test_an_action_server_survives_changed_messages() -> None:
     def act(key: str, payload: Any) -> Any:
         return payload["move"] + 1
@@ -46,6 +48,7 @@ def test_an_action_server_survives_changed_messages() -> None:
     server.stop()
 
 
+@pytest.mark.slow
 def test_a_trainer_server_survives_changed_messages() -> None:
     store, mine = QueuedDataStore(100), QueuedDataStore(100)
     server = TrainerServer(TrainerConfig(0, 0, ["stats"]), request_callback=lambda name, payload: {name: payload})

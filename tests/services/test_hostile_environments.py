@@ -31,6 +31,7 @@ class Line:
         return self.place, 0.0, False, False, {}
 
 
+@pytest.mark.slow
 def test_an_inference_server_survives_changed_messages() -> None:
     server = InferenceServer(0, max_batch=8, max_wait_ms=1)
     server.register_batched_interface("sum", lambda payloads: [float(np.sum(each["a"])) for each in payloads])
@@ -46,6 +47,7 @@ def test_an_inference_server_survives_changed_messages() -> None:
     assert server.stop()
 
 
+@pytest.mark.slow
 def test_an_environment_server_survives_changed_messages() -> None:
     pytest.importorskip("gymnasium")
     from autoresearch.services import GymEnvClient

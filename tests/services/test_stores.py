@@ -40,6 +40,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ROW, max_size=6))
 def test_rows_of_one_form_travel_as_columns(rows: list[dict[str, Any]]) -> None:
     column = to_columns(rows)
@@ -125,6 +126,7 @@ class Restless(DataStoreBase):
         return len(self.rows)
 
 
+@pytest.mark.slow
 def test_rows_and_their_last_number_fit_together_while_others_insert() -> None:
     store, stop = QueuedDataStore(10**6), threading.Event()
 

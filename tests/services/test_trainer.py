@@ -217,6 +217,7 @@ def test_callbacks_that_raise_end_nothing() -> None:
         client.stop()
 
 
+@pytest.mark.slow
 def test_many_and_large_rows_arrive_in_several_messages() -> None:
     store, mine = QueuedDataStore(100_000), QueuedDataStore(100_000)
     with served(rows=store) as server:

@@ -38,11 +38,13 @@ def simulate(seed, template):
             simulation.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_nodes_become_equal(seed, template):
     simulate(seed, template)
 
 
+@pytest.mark.slow
 def test_a_simulation_is_a_function_of_its_seed(template):
     assert simulate(3, template) == simulate(3, template)
 

@@ -319,6 +319,7 @@ torch.save(1, os.path.join(out_dir, "ckpt.pt"))
     assert (set(forced.inputs), forced.folders) == ({"out", "start.pt"}, (str(place / "out"),))
 
 
+@pytest.mark.slow
 def test_a_crowded_folder_is_looked_through_in_a_bounded_time(tmp_path: Path) -> None:
     place = repository(tmp_path, {"train.py": "open('images/7.png')\nimport net\n", "images/net.txt": "", "net.py": ""})
     for number in range(3000):
@@ -345,6 +346,7 @@ def test_modules_among_many_files_of_data_are_shown_with_their_folder(tmp_path: 
         needed_files(place, recipe)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_named_is_seen_among_so_many_that_they_are_not_all_looked_at(tmp_path: Path) -> None:
     place = repository(tmp_path, {"train.py": "open('zz.dat'); open('./more/zz.dat'); open('.env'); open('gone')\n"})
     (place / "more").mkdir()
@@ -358,6 +360,7 @@ def test_a_file_that_is_named_is_seen_among_so_many_that_they_are_not_all_looked
     assert (set(needed.fixed), set(needed.inputs)) == ({"zz.dat"}, {"more"})
 
 
+@pytest.mark.slow
 def test_links_in_folders_of_links_are_followed_so_far(tmp_path: Path) -> None:
     place = repository(tmp_path, {"train.py": "", **{f"x{number}/a.txt": "" for number in range(30)}})
     for number in range(29):

@@ -143,6 +143,7 @@ def test_where_no_number_can_be_a_result_none_is_taken(text: str) -> None:
     assert guess_metric(text) is None
 
 
+@pytest.mark.slow
 def test_a_flood_of_names_does_not_push_the_metric_out() -> None:
     flood = "".join(f"k{i}: {i}\n" for i in random.Random(0).sample(range(10**6), 30_000))
 
@@ -152,6 +153,7 @@ def test_a_flood_of_names_does_not_push_the_metric_out() -> None:
     assert len(reading.numbers) <= MAX_KEYS
 
 
+@pytest.mark.slow
 def test_only_the_end_of_many_alike_lines_counts() -> None:
     lines = [f"step {step}: train loss {step / 7:.4f}, val loss {step / 3:.4f}" for step in range(1, 100_000)]
     assert read_metric("\n".join(lines), "val_loss").value == pytest.approx(33333.0)

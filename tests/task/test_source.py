@@ -239,6 +239,7 @@ class Garbage:
         sum(range(300))
 
 
+@pytest.mark.slow
 def test_threads_parse_at_the_same_time() -> None:
     errors: list[BaseException] = []
     end = time.monotonic() + 1

@@ -151,6 +151,7 @@ def test_a_copy_takes_the_place_of_nobody(village: Village) -> None:
     assert submission(answer, copied).outcome in ("copy", "repetition")
 
 
+@pytest.mark.slow
 def test_first_places_are_compared_by_what_verifiers_measured(village: Village) -> None:
     hold(village)
     for number, (who, value) in enumerate(((ANN, 1.2), (BEN, 1.5), (CEM, 1.51))):

@@ -148,6 +148,7 @@ def test_links_submodules_and_names_that_lead_elsewhere_are_refused(
 
 
 # 6 and 7: hooks and filters, of the repository or of this machine's own settings.
+@pytest.mark.slow
 def test_no_hook_and_no_filter_runs(
     log: Log, blobs: BlobStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_repository_that_is_too_large_is_refused(log: Log, blobs: BlobStore, t
 
 
 # 9: other files than the signed record says, from git and from a bundle.
+@pytest.mark.slow
 def test_other_files_than_the_record_says_are_refused(log: Log, blobs: BlobStore, target: Path, tmp_path: Path) -> None:
     commit = repository(tmp_path / "host", (File("main.py", MAIN + b"import os\n"), FILES[1]))
     release = from_git(log, blobs, f"file://{tmp_path}/host", commit)
@@ -218,6 +220,7 @@ def test_other_files_than_the_record_says_are_refused(log: Log, blobs: BlobStore
 
 
 # 10: a package that would run its setup.py while versions are looked for.
+@pytest.mark.slow
 def test_no_setup_py_runs_at_resolution(log: Log, blobs: BlobStore, target: Path, tmp_path: Path, wheels: Path) -> None:
     built = tmp_path / "built"
     write_sources(wheels, "only_sources", "1.0", built)
@@ -250,6 +253,7 @@ def publish_files(log: Log, blobs: BlobStore, honest: Record, files: tuple[File,
 
 
 # 11: requirements that do not fit those of the project.
+@pytest.mark.slow
 def test_requirements_that_do_not_fit_are_told_in_the_words_of_the_resolver(
     log: Log, blobs: BlobStore, target: Path, wheels: Path
 ) -> None:
@@ -277,6 +281,7 @@ print(sorted(str(path) for path in Path(sys.argv[1]).rglob("*")))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     place = tmp_path / "small"
     place.mkdir()

@@ -33,6 +33,7 @@ components:
 NUMPY = File("requirements.txt", b"tiny_a  # one\n")
 
 
+@pytest.mark.slow
 def test_files_and_lock_are_there_after_an_installation(
     log: Log, blobs: BlobStore, tmp_path: Path, wheels: Path
 ) -> None:
@@ -90,6 +91,7 @@ with log, BlobStore(place / "blobs", read_only=True) as blobs:
 """
 
 
+@pytest.mark.slow
 def test_without_git_a_bundle_is_installed(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
     publish(log, blobs, git="https://example.org/x", commit="ab" * 20)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": ""}
@@ -99,6 +101,7 @@ def test_without_git_a_bundle_is_installed(log: Log, blobs: BlobStore, tmp_path:
     assert (tmp_path / "installed/main.py").read_bytes() == MAIN
 
 
+@pytest.mark.slow
 def test_a_peer_comes_before_git_and_git_before_nothing(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
     commit = repository(tmp_path / "host")
     description = Description(type="environment", version="1.0.0")
@@ -124,6 +127,7 @@ def copied(source: BlobStore, target: BlobStore, blob: BlobRef) -> None:
     target.put(source.get(blob.sha256))
 
 
+@pytest.mark.slow
 def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
     commit = repository(tmp_path / "host")
     address = f"file://{tmp_path}/host"
@@ -136,6 +140,7 @@ def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_pat
         assert (tmp_path / source / "main.py").read_bytes() == MAIN
 
 
+@pytest.mark.slow
 def test_of_a_repository_the_committed_files_are_published(tmp_path: Path) -> None:
     pytest.importorskip("git")
     folder = tmp_path / "q"
@@ -209,6 +214,7 @@ def test_a_pyproject_gives_version_and_packages(tmp_path: Path) -> None:
     assert [file.path for file in unpack(release.bundle)] == ["data.txt", "pyproject.toml.txt"], "no tool obeys it"
 
 
+@pytest.mark.slow
 def test_packages_that_a_pyproject_asks_for_are_those_of_the_record(
     log: Log, blobs: BlobStore, tmp_path: Path, wheels: Path
 ) -> None:
@@ -218,6 +224,7 @@ def test_packages_that_a_pyproject_asks_for_are_those_of_the_record(
     assert not (tmp_path / "corridor/pyproject.toml").exists()
 
 
+@pytest.mark.slow
 def test_a_registry_file_is_read_as_it_is_written(tmp_path: Path) -> None:
     commit = repository(tmp_path / "host")
     file = tmp_path / "registry.yaml"

@@ -173,6 +173,7 @@ async def test_an_idle_stream_shows_signs_of_life(client, monkeypatch):
         assert await stream.block() == [": ping"]
 
 
+@pytest.mark.slow
 async def test_a_thousand_listeners_are_refused_above_the_cap(client, node, tmp_path):
     connecting = asyncio.Semaphore(100)  # fewer than the socket's backlog
 

@@ -34,6 +34,7 @@ async def test_a_question_that_is_too_long_is_no_question(tmp_path):
         assert await peer.ask(attestor.peer, "attest", bytes(MESSAGE_BYTES_MAX)) == bytes(MESSAGE_BYTES_MAX)
 
 
+@pytest.mark.slow
 @in_trio
 async def test_whoever_asks_without_end_is_not_heard_any_more_and_others_are(tmp_path):
     async with running(tmp_path / "a", attest=True) as attestor, running(tmp_path / "b") as flooder:

@@ -38,6 +38,7 @@ async def test_seventeen_bytes_on_a_gossip_stream(tmp_path):
         await works(a, tmp_path / "b")
 
 
+@pytest.mark.slow
 @in_trio
 async def test_a_gossip_message_with_a_junk_key(tmp_path):
     """The sender's id is a hash, so that the key in the message is looked at."""
@@ -110,6 +111,7 @@ async def test_a_dial_ends_where_another_key_answers(tmp_path):
         assert not b.watch.connected_peers()
 
 
+@pytest.mark.slow
 @in_trio
 async def test_a_peer_that_ignores_the_window_is_put_out(tmp_path):
     class Deaf(RecordingHandlers):
@@ -131,6 +133,7 @@ async def test_a_peer_that_ignores_the_window_is_put_out(tmp_path):
         await works(a, tmp_path / "b")
 
 
+@pytest.mark.slow
 @in_trio
 async def test_streams_that_a_peer_opens_and_never_closes_are_capped(tmp_path):
     async with running(tmp_path / "a") as a, stranger(a) as other:
@@ -145,6 +148,7 @@ async def test_streams_that_a_peer_opens_and_never_closes_are_capped(tmp_path):
         await works(a, tmp_path / "b")
 
 
+@pytest.mark.slow
 @in_trio
 async def test_a_write_that_is_cancelled_leaves_the_connection_whole(tmp_path):
     """Stock, half a frame stays on the connection, and everything after it is noise."""

@@ -136,6 +136,7 @@ async def quietly(work):
         return
 
 
+@pytest.mark.slow
 async def test_two_that_call_each_other_at_once_send_everything_once(tmp_path):
     async with nodes(tmp_path, "a", "b") as (a, b):
         a.fill(1, 300)
@@ -145,6 +146,7 @@ async def test_two_that_call_each_other_at_once_send_everything_once(tmp_path):
         assert a.refusals == ["a session with this peer is under way"]
 
 
+@pytest.mark.slow
 async def test_an_empty_node_takes_everything_from_one_of_many(tmp_path, monkeypatch):
     monkeypatch.setattr(sync_sessions, "CATCHING_UP_RECORDS", 100)
     async with nodes(tmp_path, "a", "b", "c", "empty") as (a, b, c, empty):

@@ -114,6 +114,7 @@ def test_commit_ids_stay_what_they_are(history: History, full: Path, tmp_path: P
     assert (task, best) == (TASK_COMMIT, BEST_COMMIT)
 
 
+@pytest.mark.slow
 def test_any_order_of_arrival_gives_the_same_commits(history: History, tmp_path: Path, export: Export) -> None:
     grown(history, 60)
     sources = list(history.sources.values())
@@ -128,6 +129,7 @@ def test_any_order_of_arrival_gives_the_same_commits(history: History, tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_a_log_that_was_carried_by_hand_gives_the_same_commits(
     full: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_log_that_was_carried_by_hand_gives_the_same_commits(
     assert references(tmp_path / "there") == references(tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_what_comes_later_is_added_and_nothing_else_changes(history: History, tmp_path: Path, export: Export) -> None:
     grown(history, 36)
     node_home, repo = tmp_path / "home", tmp_path / "repo"
@@ -220,6 +223,7 @@ class Sourced(Village):
         return msgspec.structs.replace(body, source=self._blobs.put(f"# {name}\n".encode()))
 
 
+@pytest.mark.slow
 def test_a_state_and_a_name_that_change_leave_every_commit_as_it_is(tmp_path: Path, export: Export) -> None:
     node_home, repo = home(tmp_path / "home"), tmp_path / "repo"
     node_home.create()

@@ -45,6 +45,7 @@ def better(history: History, node_home: Path, repo: Path) -> None:
     settle(home(node_home), history.records, list(history.sources.values()))
 
 
+@pytest.mark.slow
 def test_edits_stay_and_so_does_main(node_home: Path, repo: Path, better: None, export: Export) -> None:
     (repo / "train.py").write_text("X = 7\n")
     before = git(repo, "rev-parse", "main")
@@ -82,6 +83,7 @@ def test_edits_on_the_best_run_are_nobody_elses_business(node_home: Path, repo: 
     assert (repo / "train.py").read_text() == "X = 7\n"
 
 
+@pytest.mark.slow
 def test_commits_of_ones_own_stay_on_main_and_on_branches(
     node_home: Path, repo: Path, better: None, export: Export
 ) -> None:
@@ -101,6 +103,7 @@ def test_commits_of_ones_own_stay_on_main_and_on_branches(
     assert git(repo, "log", "-1", "--format=%s", branch).strip() == "mine"
 
 
+@pytest.mark.slow
 def test_the_folder_is_a_task_folder(repo: Path, node_home: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-m", "autoresearch_cli", "task", "show", str(repo)],
@@ -320,6 +323,7 @@ def test_locks_of_an_export_that_was_killed_are_taken_away(
     assert [each.name for each in (repo / ".git").rglob("*.lock")] == ["autoresearch.lock"]
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_persons_own_git_stays(node_home: Path, repo: Path, better: None, export: Export) -> None:
     lock, mark = repo / ".git" / "index.lock", repo / ".git" / "autoresearch.busy"
     (repo / "train.py").write_text("X = 7.0\n")
@@ -340,6 +344,7 @@ def test_the_lock_of_a_persons_own_git_stays(node_home: Path, repo: Path, better
     assert export(node_home, repo).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_move_of_main_that_was_interrupted_is_completed(
     node_home: Path, repo: Path, history: History, better: None, export: Export
 ) -> None:

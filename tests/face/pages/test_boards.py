@@ -44,6 +44,7 @@ def name(world, title):
     return short_id(world.runs[title].id)
 
 
+@pytest.mark.slow
 async def test_the_board_has_the_confirmed_runs_with_their_places(pages, told_world):
     page = whole_page(await pages("/board"))
     confirmed = page.text.partition("Confirmed ranked")[2].partition("Participants by")[0]

@@ -32,6 +32,7 @@ async def get(told_world, tmp_path):
         yield ask
 
 
+@pytest.mark.slow
 async def test_the_address_of_a_comparison_has_whole_ids_each_once_and_keeps_the_rest(told_world, get):
     first, second = (told_world.runs[name].id for name in ("confirmed", "refuted"))
     whole = f"{format_id(first)},{format_id(second)}"

@@ -66,6 +66,7 @@ def told_world(tmp_path_factory):
         yield world
 
 
+@pytest.mark.slow
 async def test_the_page_has_the_settings_and_its_data_each_run_with_its_parent_and_its_setting(told_world, tmp_path):
     names = {title: short_id(run.id) for title, run in told_world.runs.items()}
     async with site_of(told_world.node, tmp_path) as site, aiohttp.ClientSession() as session:

@@ -103,6 +103,7 @@ def test_two_settings_cross_and_names_that_no_setting_has_are_refused(world):
             grouped(world, name)
 
 
+@pytest.mark.slow
 async def test_progress_has_groups_whose_names_lead_to_their_runs(world, tmp_path):
     for number in range(6):
         world.publish(1.5 + number / 10, f"run {number}", genome={"LR": 0.1 * (number % 2 + 1), "<b>": 1})
@@ -149,6 +150,7 @@ async def test_two_settings_are_a_table_with_the_best_pair_or_a_sentence(world, 
         assert any("second=OPT" in link for link in effects.links)
 
 
+@pytest.mark.slow
 async def test_metrics_that_programs_state_stand_beside_each_other(world, tmp_path):
     first = world.publish(1.5, "first", metrics={"accuracy": 0.9, "<b>": 1e-9})
     second = world.publish(1.4, "second", parent=first, metrics={"accuracy": 0.95})

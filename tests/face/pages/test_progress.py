@@ -71,6 +71,7 @@ async def chart_of(ask, search=""):
     return json.loads((await ask(f"/chart.json{search}"))[0])
 
 
+@pytest.mark.slow
 async def test_it_says_how_far_the_task_is_and_what_is_only_reported(get, told_world):
     text, _ = await get("/")
     page = whole_page(text)

@@ -54,6 +54,7 @@ def test_of_many_devices_those_with_the_most_runs_are_told(tmp_path):
     assert answer.rows[0].device == ANN.public.hex()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("span", ["", "day", "week"])
 async def test_the_page_has_a_row_for_each_device_and_its_verifications(tmp_path, span):
     with every_state(tmp_path) as world:

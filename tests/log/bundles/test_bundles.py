@@ -25,6 +25,7 @@ from tests.log.universe import SMALL, records
 from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, sealed, task_body
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(records(max_size=40), st.integers(0, 40))
 def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):
@@ -74,6 +75,7 @@ def test_a_second_import_brings_nothing_but_what_failed_before(sender, receiver,
     assert receiver.take(tmp_path / "bundle.car")[0] == Imported(present=2)
 
 
+@pytest.mark.slow
 def test_many_groups_with_files_that_repeat(sender, receiver, tmp_path):
     made = [sender.run(number, source=b"%d" % (number % 7)) for number in range(1, 600)]
     written = sender.write(tmp_path / "bundle.car")

@@ -197,6 +197,7 @@ def test_any_bytes_are_refused_with_a_sentence(receiver, tmp_path, junk, begins)
     assert imported == Imported()
 
 
+@pytest.mark.slow
 def test_a_million_tiny_blocks_are_passed_over_in_bounded_memory(receiver, tmp_path):
     path = by_hand(tmp_path / "b", *signed(run_with(ref(b"x"))), *[(RAW, b"")] * 20_000)
     tracemalloc.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):
     return next_job(log, task, who.public, bytes(who.key), now_ms)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=8,
     deadline=None,

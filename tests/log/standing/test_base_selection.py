@@ -161,6 +161,7 @@ def written(tmp_path_factory):
     return pairs(records), village.task, village.now_ms, seen
 
 
+@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_whatever_the_order_of_arrival_the_board_is_the_same(written, tmp_path_factory, order: random.Random):
@@ -175,6 +176,7 @@ def test_whatever_the_order_of_arrival_the_board_is_the_same(written, tmp_path_f
         assert (board(log, task, context, limit=20), preferred(log, task, context)) == seen
 
 
+@pytest.mark.slow
 def test_what_one_participant_alone_says_takes_no_more_than_its_share_of_the_turns(village):
     for number in range(400):
         village.run(0.1 + number / 1000, f"said {number}", by=EVE)

@@ -60,6 +60,7 @@ def test_pairs_that_differ_in_much_or_in_the_program_too_say_nothing(village: Vi
     assert {name: pairs for name, (pairs, *_) in effects_of(village).items()} == {"A": 1, "B": 1, "C": 1}
 
 
+@pytest.mark.slow
 def test_the_newest_100_pairs_count(village: Village):
     first = village.run(1.9, "first", genome=BASE)
     for number in range(PAIRS_MOST + 3):

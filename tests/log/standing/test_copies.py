@@ -63,6 +63,7 @@ def test_a_claim_from_before_takes_a_mark_away_and_its_withdrawal_brings_it_back
     assert copied(village.log) == {copy.id: True}
 
 
+@pytest.mark.slow
 def test_who_linked_a_run_says_of_its_program_and_of_its_checkpoint_whose_it_is(village) -> None:
     honest = village.run(1.2, "great", by=ANN, checkpoint=MODEL)
     same, other = dated_back(village), dated_back(village, "rewritten", checkpoint=MODEL)

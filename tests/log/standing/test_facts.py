@@ -257,6 +257,7 @@ def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random
         assert tables(settled(other)) == before
 
 
+@pytest.mark.slow
 @given(records(), st.randoms(use_true_random=False))
 @settings(max_examples=8, deadline=None)
 def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
@@ -322,6 +323,7 @@ def test_numbers_of_one_scale_are_summed_without_an_error(numbers: list[float]) 
     assert total == pytest.approx(math.fsum(numbers), rel=1e-9, abs=1e-8 * max(map(abs, numbers)))
 
 
+@pytest.mark.slow
 def test_a_verdict_that_changes_takes_back_what_it_said(village: Village, tmp_path: Path) -> None:
     other, run = village.run(1.3, "also good", by=ANN, **COST), village.run(1.2, "good", by=ANN, **COST)
     village.confirm(other, 2.0, 1.3)

@@ -77,6 +77,7 @@ def test_a_join_is_good_for_one_key_and_one_network(log):
     assert due(log, invite(uses=9)) == [ANN.public], "whoever passes it on, it admits whom it names"
 
 
+@pytest.mark.slow
 def test_of_a_thousand_joins_with_one_token_the_first_is_admitted(log):
     take(log, *(join(key(100 + number), time_ms=NOW_MS + number) for number in range(1000)))
     assert due(log, invite()) == [key(100).public]

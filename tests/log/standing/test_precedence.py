@@ -289,6 +289,7 @@ WRITTEN = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=10,
     deadline=None,

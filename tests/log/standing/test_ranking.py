@@ -68,6 +68,7 @@ def test_no_repetition_by_strangers_buries_or_lifts_a_run(village, value, earlie
     assert job is not None
 
 
+@pytest.mark.slow
 def test_thousands_of_strangers_runs_hide_no_honest_run(village):
     honest = village.run(1.5, "honest", by=ANN)
     before = seen(village)

@@ -186,6 +186,7 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
         assert in_rows(log) == before_rebuild
 
 
+@pytest.mark.slow
 @given(records(), st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
 def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
@@ -203,6 +204,7 @@ def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factor
         assert pairs_in_rows(log) == pairs_by_rule(log)
 
 
+@pytest.mark.slow
 def test_a_restart_judges_nothing_again_and_a_new_word_only_what_it_is_about(tmp_path) -> None:
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
         village = Village(log)

@@ -42,6 +42,7 @@ def test_a_confirmed_run_that_is_refuted_was_confirmed_until_somebody_came_to_an
     assert (end.record, end.time_ms) == (doubt.id, doubt.time)
 
 
+@pytest.mark.slow
 def test_who_says_the_same_again_changes_no_state_and_costs_no_time(village, monkeypatch):
     run = village.run(1.2, "good")
     village.confirm(run, 2.0, 1.2)
@@ -72,6 +73,7 @@ def test_what_a_dispute_clears_is_confirmed_again_and_has_no_end(village):
     assert confirmed_until(village.log, run.id) is None
 
 
+@pytest.mark.slow
 def test_a_demotion_is_told_beside_the_best_that_is_left(village):
     steady = village.run(1.5, "steady", by=ANN)
     village.confirm(steady, 2.0, 1.5)

@@ -36,6 +36,7 @@ def count_statements(log: Log, question) -> int:
     return len(statements)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_settled", [False, True])
 @pytest.mark.parametrize("me", [AUTHOR, BEN, CEM, DOT])
 def test_an_answer_takes_a_few_statements(filled: Village, me, *, is_settled: bool) -> None:

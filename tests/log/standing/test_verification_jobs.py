@@ -89,6 +89,7 @@ def test_a_run_goes_before_better_ones_whose_gain_no_pairs_can_show(village: Vil
     assert job(village, BEN).run == false.id
 
 
+@pytest.mark.slow
 def test_what_leads_nothing_is_audited_as_the_network_says(tmp_path) -> None:
 
     for permille, expected in ((0, 0), (1000, 1)):
@@ -164,6 +165,7 @@ def test_who_dates_a_run_back_so_that_everybody_is_drawn_has_it_evaluated_by_oth
     assert judgement(town.log, run.id).state is RunState.REFUTED
 
 
+@pytest.mark.slow
 def test_a_run_that_is_dated_back_has_nobody_drawn_for_its_pairs_before_others_waited(town: Village) -> None:
     run = town.dated_back
     town.evaluate(run, 0.05, *FRIENDS[1:])
@@ -180,6 +182,7 @@ def test_a_run_that_is_dated_back_has_nobody_drawn_for_its_pairs_before_others_w
     assert verifiers() == OTHERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unasked", [False, True])
 def test_who_dates_a_run_back_gains_nothing_by_disputing_it_first(town: Village, unasked: bool) -> None:
     run = town.dated_back
@@ -201,6 +204,7 @@ def test_who_dates_a_run_back_gains_nothing_by_disputing_it_first(town: Village,
     assert judgement(town.log, run.id).state is (RunState.DISPUTED if unasked else RunState.REFUTED)
 
 
+@pytest.mark.slow
 def test_nobody_makes_pairs_while_the_last_that_anybody_hears_are_about_to_be_told(town: Village) -> None:
     run = town.run(1.5, "better")
     town.now_ms += 8 * HOUR_MS  # everybody is drawn

@@ -95,6 +95,7 @@ def villagers(tmp_path: Path) -> Iterator[Villagers]:
         yield Villagers(notebooks, load_task(write_toy_task(tmp_path / "task")))
 
 
+@pytest.mark.slow
 def test_name_and_place_are_the_honest_authors_within_the_length_of_a_run(villagers: Villagers) -> None:
     base = villagers.run(0, 0.9)
     villagers.now_ms += 3 * HOUR_MS
@@ -109,6 +110,7 @@ def test_name_and_place_are_the_honest_authors_within_the_length_of_a_run(villag
     assert not any(notebook.log.records.count("commitment") for notebook in villagers.notebooks)
 
 
+@pytest.mark.slow
 def test_who_was_away_and_tells_late_is_marked_by_nobody(villagers: Villagers) -> None:
     base = villagers.run(0, 0.9)
     villagers.absent = {1}

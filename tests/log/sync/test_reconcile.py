@@ -74,6 +74,7 @@ def test_a_full_message_is_continued_in_the_next():
     assert max(map(len, transcript[1::2])) > REPLY_BYTES - 1_024
 
 
+@pytest.mark.slow
 def test_an_empty_side_gets_lists_in_full_replies():
     other = random_keys(100_000)
     transcript = []

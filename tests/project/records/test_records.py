@@ -50,6 +50,7 @@ def notebook(tmp_path: Path):
         yield opened
 
 
+@pytest.mark.slow
 def test_a_repetition_of_a_program_has_a_number_of_its_own_and_a_seed_that_follows(
     notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_repetition_of_a_program_has_a_number_of_its_own_and_a_seed_that_follo
     assert (row.mean, row.runs) == (-20.0, 1), "the same state measured twice is no new evidence"
 
 
+@pytest.mark.slow
 def test_totals_that_say_less_than_the_learned_state_are_refused(
     notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
 ) -> None:
@@ -93,6 +95,7 @@ def test_totals_that_say_less_than_the_learned_state_are_refused(
     assert publish_run(notebook, msgspec.structs.replace(child, checkpoint=counted.checkpoint)).record.id != first
 
 
+@pytest.mark.slow
 def test_no_other_file_of_this_machine_is_published(
     notebook: Notebook, request_: PublishRunRequest, tmp_path: Path
 ) -> None:

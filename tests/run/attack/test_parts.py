@@ -73,6 +73,7 @@ def test_the_numbers_of_a_pickle_change_in_their_place_and_nothing_of_it_is_run(
     assert artifacts.opened(pickle.dumps(print)) is None
 
 
+@pytest.mark.slow
 def test_a_file_of_torch_is_read_with_its_tensors(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     torch.save({"size": 6, "w": torch.ones(2, 3), "n": torch.tensor([4])}, tmp_path / "a.pt")

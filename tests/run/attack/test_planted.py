@@ -62,6 +62,7 @@ def test_the_attack_of_its_kind_gets_through(tmp_path: Path, name: str) -> None:
     assert program.program != program.baseline
 
 
+@pytest.mark.slow
 def test_a_number_that_a_program_states_is_one_hole_with_its_program(tmp_path: Path) -> None:
     report = attacked(tmp_path, PLANTED["prints its number"], only="says-a-number")
 

@@ -67,6 +67,7 @@ def measured(bench: Bench, then: str = "", program: str = ON_CARD) -> JobOutcome
     return Experiment(task, plan_as_it_stands(task, program.replace("{then}", then)), bench).measure(own=True)
 
 
+@pytest.mark.slow
 def test_a_kernel_proves_a_card(set_state: SetState) -> None:
     set_state("used 1024")
     memory = prove(UUID, Level.BUBBLEWRAP)
@@ -162,6 +163,7 @@ def test_a_run_on_a_card_is_recorded_with_it(bench: Bench) -> None:
     assert outcome.environment.items() >= {"card": UUID, "driver": "570.86.15"}.items()
 
 
+@pytest.mark.slow
 def test_power_limit_and_what_slowed_a_card_are_in_the_record(
     bench: Bench, smi: Callable[[str], None], tmp_path: Path
 ) -> None:
@@ -191,6 +193,7 @@ def test_a_run_ends_when_its_card_has_its_memory_back(
     assert after.used_mib == 9000
 
 
+@pytest.mark.slow
 def test_a_run_that_asks_for_a_card_and_computes_on_the_processor_is_none(bench: Bench) -> None:
     program = "import prepare\n\nX = 0.9  # float [0.0, 1.0]\n{then}\nprepare.report(X, steps=1)\n"
     outcome = measured(bench, program=f"# device = 'cuda' if there is one\n{program}")
@@ -208,6 +211,7 @@ def test_a_baseline_that_leaves_its_card_is_found_before_a_claim(bench: Bench, t
         preflight(load_task(write_toy_task(tmp_path / "task", train)), bench)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "then", "status", "reason"),
     [
@@ -230,6 +234,7 @@ def test_whose_fault_a_failure_is(
     assert outcome.device == "NVIDIA Stand-in 24G"
 
 
+@pytest.mark.slow
 def test_a_card_that_failed_is_tried_again_before_the_next_run(set_state: SetState) -> None:
     prove(UUID, Level.BUBBLEWRAP)
     assert fault_of_card(UUID, Level.BUBBLEWRAP) == ""

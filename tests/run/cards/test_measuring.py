@@ -24,6 +24,7 @@ def lab(tmp_path: Path) -> Lab:
     return Lab("cpu", best_level(), tmp_path)
 
 
+@pytest.mark.slow
 def test_what_the_driver_does_not_do_without_is_found(set_state: Callable[[str], None]) -> None:
     figures = needs(UUID, Level.BUBBLEWRAP)
     assert [name for name, needed in figures.items() if name.startswith("needed_") and needed] == [
@@ -59,6 +60,7 @@ replace = "prepare.report(X / 2 "
 """
 
 
+@pytest.mark.slow
 def test_noise_and_gains_are_of_runs_with_the_same_seeds(lab: Lab, tmp_path: Path) -> None:
     folder = write_toy_task(tmp_path / "toy", TRAIN)
     (folder / "changes.toml").write_text(HALVED)

@@ -69,6 +69,7 @@ def test_a_loose_requirements_txt_is_locked_in_place_and_kept(folder: Path, whee
     assert "locked already: 1 package" in cli("task", "lock", str(folder)).stderr
 
 
+@pytest.mark.slow
 def test_a_list_that_is_not_locked_is_refused(locked: Path, cli: Cli) -> None:
     loose = "tiny_a\n"
     (locked / "requirements.txt").write_text(loose)
@@ -82,6 +83,7 @@ def test_a_list_that_is_not_locked_is_refused(locked: Path, cli: Cli) -> None:
     assert "autoresearch task lock" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_file_with_another_hash_is_not_installed(locked: Path, wheels: Path, cli: Cli, paths: Paths) -> None:
     write_wheel(wheels, "tiny_b", "1.2", "VALUE = 1000\n")
     result = cli("run", str(locked))
@@ -107,6 +109,7 @@ def test_sources_are_never_built(folder: Path, wheels: Path, cli: Cli, place: Pa
     assert not built.exists()
 
 
+@pytest.mark.slow
 def test_offline_is_a_sentence(folder: Path, wheels: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.delenv("PIP_FIND_LINKS")
@@ -144,6 +147,7 @@ def test_what_cannot_be_locked_is_explained(
     assert {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
 
 
+@pytest.mark.slow
 def test_nothing_in_the_folder_of_a_task_is_run_to_lock_it(locked: Path, cli: Cli, place: Path) -> None:
     for name in ("json.py", "pip.py", "sitecustomize.py", "setup.py"):
         (locked / name).write_text(f"open({str(place / 'seen')!r}, 'w')\n")
@@ -154,6 +158,7 @@ def test_nothing_in_the_folder_of_a_task_is_run_to_lock_it(locked: Path, cli: Cl
     assert not (place / "seen").exists()
 
 
+@pytest.mark.slow
 def test_an_environment_of_this_machine_runs_the_program(folder: Path, wheels: Path, cli: Cli, place: Path) -> None:
     mine = place / "mine"
     with (folder / "task.toml").open("a") as file:
@@ -194,6 +199,7 @@ def test_the_nodes_own_packages_are_there_with_base_alone(place: Path, wheels: P
     assert base or "No module named 'numpy'" in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_new_folder_whose_program_lacks_a_package_is_told_the_way(place: Path, cli: Cli) -> None:
     (place / "new").mkdir()
     (place / "new" / "train.py").write_text("import tiny_a\nprint('score: 1')\n")

@@ -52,6 +52,7 @@ def environments(paths: Paths) -> list[str]:
     return [folder.name for folder in paths.environments.iterdir()] if paths.environments.exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "work"])
 def test_without_a_terminal_the_answer_is_no(foreign: Path, command: str, cli: Cli, paths: Paths) -> None:
     result = cli(command, str(foreign))
@@ -68,6 +69,7 @@ def test_an_option_or_a_setting_says_yes(foreign: Path, cli: Cli, monkeypatch: p
     assert cli("run", str(foreign)).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_budget_says_yes_until_it_is_used_up(foreign: Path, paths: Paths) -> None:
     task, work = load_task(foreign), Work(packages_mib=1)
     with Log.open(paths.log, load_manifest(paths.manifest).network, read_only=True) as log:
@@ -129,6 +131,7 @@ def test_on_a_terminal_a_person_is_asked(foreign: Path, paths: Paths) -> None:
     assert "2 packages of my-task installed" in screen
 
 
+@pytest.mark.slow
 def test_ones_own_task_needs_no_question(locked: Path, cli: Cli) -> None:
     assert cli("run", str(locked)).exit_code == 0
 

@@ -66,6 +66,7 @@ succeed(tiny_a.VALUE)
 """
 
 
+@pytest.mark.slow
 def test_a_program_sees_the_packages_and_can_not_change_them(locked: Path, paths: Paths, level: Level) -> None:
     task = load_task(locked)
     python = task_python(task, paths.environments, may_install=lambda: ALLOWED)
@@ -74,6 +75,7 @@ def test_a_program_sees_the_packages_and_can_not_change_them(locked: Path, paths
     assert outcome.value == 8.0
 
 
+@pytest.mark.slow
 def test_the_harness_runs_under_the_same_python(locked: Path, paths: Paths, level: Level, place: Path) -> None:
     made = b"8"
     source = (
@@ -85,6 +87,7 @@ def test_the_harness_runs_under_the_same_python(locked: Path, paths: Paths, leve
     assert (data / "x").read_bytes() == made
 
 
+@pytest.mark.slow
 def test_a_record_names_the_versions_that_ran_it(locked: Path, paths: Paths, wheels: Path) -> None:
     python = task_python(load_task(locked), paths.environments, may_install=lambda: ALLOWED)
     assert python is not None
@@ -99,6 +102,7 @@ def test_nothing_is_installed_without_consent(locked: Path, paths: Paths) -> Non
     assert not paths.environments.exists()
 
 
+@pytest.mark.slow
 def test_a_program_runs_with_the_packages_that_it_brings_once_somebody_allowed_them(
     locked: Path, paths: Paths, place: Path, level: Level
 ) -> None:
@@ -117,6 +121,7 @@ def test_a_program_runs_with_the_packages_that_it_brings_once_somebody_allowed_t
     assert python.version_of("msgspec"), "beside the node's own"
 
 
+@pytest.mark.slow
 def test_what_is_here_needs_no_consent_and_no_index(
     locked: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +131,7 @@ def test_what_is_here_needs_no_consent_and_no_index(
     assert task_python(task, paths.environments, may_install=lambda: 0) is not None
 
 
+@pytest.mark.slow
 def test_code_that_a_package_has_python_run_at_its_start_runs_in_the_sandbox_alone(
     locked: Path, paths: Paths, place: Path
 ) -> None:
@@ -345,6 +351,7 @@ def slow_index(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[
         yield requested, go
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_nothing_is_taken_for_whole(
     locked: Path, paths: Paths, slow_index: tuple[threading.Event, threading.Event]
 ) -> None:
@@ -373,6 +380,7 @@ def test_killed_in_the_middle_nothing_is_taken_for_whole(
     assert swept()
 
 
+@pytest.mark.slow
 def test_an_installation_can_be_stopped(
     locked: Path, paths: Paths, slow_index: tuple[threading.Event, threading.Event]
 ) -> None:
@@ -382,6 +390,7 @@ def test_an_installation_can_be_stopped(
     assert [folder for folder in paths.environments.iterdir() if folder.is_dir()] == []
 
 
+@pytest.mark.slow
 def test_an_environment_that_nobody_used_for_a_month_goes_when_the_next_is_made(
     locked: Path, paths: Paths, wheels: Path
 ) -> None:

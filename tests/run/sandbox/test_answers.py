@@ -31,6 +31,7 @@ def evaluate_answer(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, mo
     return evaluate(task, task.program.decode(), artifact, bench, seed)
 
 
+@pytest.mark.slow
 def test_the_evaluator_asks_and_the_program_answers(tmp_path: Path, bench: Bench) -> None:
     task = load_task(asking_task(tmp_path / "seek"))
 
@@ -44,6 +45,7 @@ def test_the_evaluator_asks_and_the_program_answers(tmp_path: Path, bench: Bench
     assert len(values) > 1
 
 
+@pytest.mark.slow
 def test_what_the_program_prints_of_itself_does_not_count(tmp_path: Path, bench: Bench) -> None:
     boasting = 'print("questions: 1", flush=True)\n' + ANSWER
 
@@ -54,6 +56,7 @@ def test_what_the_program_prints_of_itself_does_not_count(tmp_path: Path, bench:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "looking",
     [

@@ -34,6 +34,7 @@ def only_apptainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
+@pytest.mark.slow
 def test_every_probe_is_blocked_and_so_it_is_taken() -> None:
     level, results = detect_level()
     assert [(result.name, result.detail) for result in results if not result.blocked] == []

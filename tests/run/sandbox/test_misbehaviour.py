@@ -164,6 +164,7 @@ def test_a_gigabyte_of_text_costs_no_memory(level: Level) -> None:
     assert len(outcome.log) < SMALL.output_bytes + 100
 
 
+@pytest.mark.slow
 def test_text_without_end_ends_with_the_time(level: Level) -> None:
     outcome = run("while True: print('x' * 10000)", level, limits=BRIEF)
     assert (outcome.status, len(outcome.log) < BRIEF.output_bytes + 100) == ("timed_out", True)
@@ -190,12 +191,14 @@ def test_memory_that_a_card_lacks_is_not_the_machines(level: Level, message: str
     assert "the limit is" not in outcome.reason
 
 
+@pytest.mark.slow
 def test_eaten_memory_is_stopped(level: Level) -> None:
     outcome = run("a = []\nwhile True: a.append(bytearray(1 << 20)); time.sleep(0.0005)", level)
     assert outcome.status == "out_of_memory"
     assert outcome.peak_memory_bytes > 128 * MIB
 
 
+@pytest.mark.slow
 def test_memory_spread_over_processes_counts_together(level: Level) -> None:
     source = """
     for _ in range(6):
@@ -207,6 +210,7 @@ def test_memory_spread_over_processes_counts_together(level: Level) -> None:
     assert run(source, level).status == "out_of_memory"
 
 
+@pytest.mark.slow
 def test_memory_shared_by_forks_counts_once(level: Level) -> None:
     source = """
     a = bytearray(os.urandom(1 << 20) * 100)
@@ -264,6 +268,7 @@ def test_a_full_disk_is_an_outcome(level: Level, folder: str) -> None:
     assert run(source, level).status == "disk_limit"
 
 
+@pytest.mark.slow
 def test_millions_of_empty_files_are_stopped(level: Level) -> None:
     limits = replace(SMALL, files=2_000)
     assert run("for n in range(1 << 22): open(str(n), 'w').close()", level, limits=limits).status == "disk_limit"
@@ -340,6 +345,7 @@ def test_a_failing_callback_leaves_no_process_behind(level: Level) -> None:
     assert processes_with(marker) == []
 
 
+@pytest.mark.slow
 def test_descriptors_and_folders_do_not_pile_up(level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     run("succeed()", level)
@@ -362,6 +368,7 @@ def test_folders_that_resist_removal_are_removed(level: Level, tmp_path: Path, m
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_do_not_disturb_each_other(level: Level) -> None:
     source = "children = []\nfor n in range(10):\n  p = os.fork()\n  if not p: time.sleep(0.3); os._exit(0)\nsucceed()"
     with ThreadPoolExecutor(4) as pool:
@@ -369,6 +376,7 @@ def test_runs_side_by_side_do_not_disturb_each_other(level: Level) -> None:
     assert outcomes == ["ok"] * 4
 
 
+@pytest.mark.slow
 def test_what_a_program_prints_last_of_its_metric_is_its_value(level: Level) -> None:
     source = "print('step 1 loss 3.0\\nstep 2 loss 2.0\\n---\\nval_bpb: 1.5\\nsteps: 3')"
     outcome = run(source, level, metric_source="stdout", metric_name="val_bpb")
@@ -413,6 +421,7 @@ def spin(seconds):
 """
 
 
+@pytest.mark.slow
 def test_the_processor_time_of_children_whose_end_is_ignored_is_counted(level: Level) -> None:
     source = """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -426,6 +435,7 @@ def test_the_processor_time_of_children_whose_end_is_ignored_is_counted(level: L
     assert outcome.cpu_ms >= 500
 
 
+@pytest.mark.slow
 def test_the_processor_time_of_what_is_left_behind_is_counted(level: Level) -> None:
     source = """
     read, write = os.pipe()

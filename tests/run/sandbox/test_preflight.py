@@ -51,6 +51,7 @@ def ran(task: Task, bench: Bench) -> bool:
     return noted() != before
 
 
+@pytest.mark.slow
 def test_a_missing_package_is_named_with_a_way_out(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(CannotRunHere, match="No module named 'a_package_that_is_not_here'") as refused:
         preflight(toy(tmp_path, MISSING), bench)
@@ -78,6 +79,7 @@ def test_what_was_stopped_says_nothing(bench: Bench, tmp_path: Path) -> None:
     assert not list((tmp_path / "cache").rglob("*-*")), "it does not count as run"
 
 
+@pytest.mark.slow
 def test_without_what_the_task_needs_no_run_is_published(tmp_path: Path) -> None:
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "home")})
     task = toy(tmp_path, MISSING)

@@ -73,6 +73,7 @@ def secrets() -> Iterator[list[Path]]:
         yield secret_files
 
 
+@pytest.mark.slow
 def test_no_key_and_no_password_is_read_in_a_run(level: Level, secrets: list[Path]) -> None:
     names = {path.name for path in secrets}
     assert {"keys", "root.key", "device.key", "root.pub", "network.key", "api-token", "mail-password"} <= names

@@ -70,6 +70,7 @@ def burning(where: str, seconds: float) -> str:
     return f"SECONDS = {seconds}\n{BURN}{HIDDEN[where]}\nsucceed()"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", HIDDEN)
 def test_time_is_counted(where: str, level: Level) -> None:
     outcome = run(burning(where, 0.3), level)
@@ -78,6 +79,7 @@ def test_time_is_counted(where: str, level: Level) -> None:
     assert outcome.cpu_ms >= 240
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", HIDDEN)
 def test_too_much_of_it_ends_the_run(where: str, level: Level) -> None:
     outcome = run(burning(where, 2), level, limits=replace(SMALL, processor_seconds=0.4))

@@ -138,6 +138,7 @@ def test_memory_that_no_process_has_is_the_runs(level: Level, what: str) -> None
     _holds(AT_BOTH_LEVELS[what], level)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["page tables", "shared memory that was let go"])
 def test_it_is_the_runs_though_others_give_more_back_meanwhile(level: Level, what: str) -> None:
     memory = mmap.mmap(-1, 1200 * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -90,6 +90,7 @@ def test_enormous_limits_are_no_error(level: Level) -> None:
     assert execute(job("succeed()", limits=limits), level=level).status == "ok"
 
 
+@pytest.mark.slow
 def test_an_interpreter_below_the_temporary_folder_is_not_hidden_by_the_runs_own(level: Level) -> None:
     program = f"""
 from autoresearch.run.sandbox.execute import execute

@@ -117,6 +117,7 @@ def test_a_connection_that_breaks_while_a_command_runs_refuses_nothing(sshd: Ssh
     lab.close()
 
 
+@pytest.mark.slow
 def test_what_lies_there_comes_home_and_goes_away(sshd: Sshd, lab: Ssh, tmp_path: Path) -> None:
     folder = on_leash(tmp_path)
     place = make_remote_folder(sshd, folder)
@@ -157,6 +158,7 @@ def test_what_is_no_plain_file_stays_there(sshd: Sshd, lab: Ssh, tmp_path: Path,
             read_outcome(folder)
 
 
+@pytest.mark.slow
 def test_a_machine_without_the_program_says_so_at_once(sshd: Sshd, lab: Ssh, tmp_path: Path) -> None:
     lab.python = "/no/such/python"
     with pytest.raises(Refused, match="/no/such/python") as refused:

@@ -20,6 +20,7 @@ from tests.trust.attesting.postoffice import PASSWORD
 from tests.trust.attesting.town import ADDRESS, MINUTE_MS, TEA, Town, become_attested, pairs, texts
 
 
+@pytest.mark.slow
 async def test_two_codes_and_the_participant_is_attested_for_all_to_see(place: Town) -> None:
     ada = place.houses["ada"]
     answer = await ada.ask(ADDRESS)
@@ -46,6 +47,7 @@ async def test_two_codes_and_the_participant_is_attested_for_all_to_see(place: T
     assert {body.method for body in bodies} == {"code"}  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_the_address_and_the_codes_are_nowhere_on_any_disk(place: Town) -> None:
     ada = place.houses["ada"]
     place.office.refused["nobody@example.org"] = "550"
@@ -88,6 +90,7 @@ async def test_a_guessed_code_is_refused_and_after_some_tries_the_right_one_too(
         await ada.confirm("\n".join(texts(place)))
 
 
+@pytest.mark.slow
 async def test_a_code_used_with_another_key_is_refused(place: Town) -> None:
     ada = place.houses["ada"]
     await ada.ask(ADDRESS)
@@ -96,6 +99,7 @@ async def test_a_code_used_with_another_key_is_refused(place: Town) -> None:
     assert not (await ada.confirm(texts(place)[0])).attested
 
 
+@pytest.mark.slow
 async def test_a_code_that_somebody_else_reads_is_worth_nothing_to_him(place: Town) -> None:
     ada, thief = place.houses["ada"], place.add("thief")
     await ada.ask(ADDRESS)
@@ -180,6 +184,7 @@ async def test_a_device_whose_delegation_expired_is_refused(place: Town) -> None
         await ada.ask(ADDRESS)
 
 
+@pytest.mark.slow
 async def test_an_attestor_that_has_not_heard_of_the_device_hears_of_it_first(place: Town) -> None:
     newcomer = place.add("newcomer", share=False)
     newcomer.hear(pairs(place.houses["attestor-0"].notebook))
@@ -209,6 +214,7 @@ async def test_another_attestor_is_asked_in_place_of_one_that_says_no(place: Tow
     assert [(no.attestor, no.why) for no in answer.refused] == [(order[0].hex(), "throw_away")]
 
 
+@pytest.mark.slow
 async def test_pending_codes_and_counts_survive_a_restart_of_everybody(place: Town) -> None:
     ada = place.houses["ada"]
     await ada.ask(ADDRESS)
@@ -226,6 +232,7 @@ async def test_pending_codes_and_counts_survive_a_restart_of_everybody(place: To
     assert modes == {0o600}
 
 
+@pytest.mark.slow
 async def test_who_is_attested_asks_for_no_mail_until_it_is_due(place: Town) -> None:
     ada = place.houses["ada"]
     await become_attested(place, ada)
@@ -246,6 +253,7 @@ async def test_who_is_attested_asks_for_no_mail_until_it_is_due(place: Town) -> 
     assert ada.roster().voter(ada.root.public, place.clock()).attested
 
 
+@pytest.mark.slow
 async def test_a_domain_with_as_many_voices_as_count_gets_no_more(place: Town) -> None:
     for number in range(3):
         await become_attested(place, place.add(f"member-{number}"), f"member@small{number}.example.com")

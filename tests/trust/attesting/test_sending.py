@@ -13,6 +13,7 @@ from tests.trust.attesting.postoffice import PASSWORD, PostOffice, post_office
 from tests.trust.attesting.town import ADDRESS, MINUTE_MS, Town, texts, town
 
 
+@pytest.mark.slow
 async def test_nobody_gets_many_mails_whoever_asks(place: Town) -> None:
     for number in range(4):
         house = place.add(f"bomber-{number}")
@@ -25,6 +26,7 @@ async def test_nobody_gets_many_mails_whoever_asks(place: Town) -> None:
     assert len((await house.ask("victim@example.org")).awaited) == 2
 
 
+@pytest.mark.slow
 async def test_a_node_asks_for_so_many_mails_a_day(tmp_path: Path, office: PostOffice) -> None:
     with town(tmp_path, office, attestors=2, mails_per_peer="2") as place:
         ada = place.houses["ada"]
@@ -33,6 +35,7 @@ async def test_a_node_asks_for_so_many_mails_a_day(tmp_path: Path, office: PostO
         assert {refusal.why for refusal in answer.refused} == {"peer_cap"}
 
 
+@pytest.mark.slow
 async def test_an_address_that_the_server_refuses_is_said_to_be_so_and_counts(place: Town) -> None:
     place.office.refused["gone@example.org"] = "550 5.1.1"
     ada = place.houses["ada"]

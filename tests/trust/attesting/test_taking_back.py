@@ -10,6 +10,7 @@ from autoresearch.record.record import DAY_MS
 from tests.trust.attesting.town import ADDRESS, Town, become_attested, texts
 
 
+@pytest.mark.slow
 async def test_an_attestor_takes_back_what_it_said(place: Town) -> None:
     ada = place.houses["ada"]
     await become_attested(place, ada)
@@ -27,6 +28,7 @@ async def test_an_attestor_takes_back_what_it_said(place: Town) -> None:
         ada.attestation_service.withdraw(WithdrawRequest(participant=key))
 
 
+@pytest.mark.slow
 async def test_a_mailbox_of_which_a_word_was_taken_back_is_refused_until_the_operator_allows_it(place: Town) -> None:
     ada = place.houses["ada"]
     await become_attested(place, ada)
@@ -58,6 +60,7 @@ async def test_a_mailbox_of_which_a_word_was_taken_back_is_refused_until_the_ope
     assert ada.is_attested()
 
 
+@pytest.mark.slow
 async def test_a_code_that_is_on_its_way_is_refused_when_the_word_is_taken_back(place: Town) -> None:
     ada, other = place.houses["ada"], place.add("another key")
     await become_attested(place, ada)
