@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -16,18 +17,18 @@ from autoresearch.services.messages import MAX_VALUES, SET, TUPLE, decode, encod
 
 COUNT = 16 << 20
 LIST = b"\xdd" + COUNT.to_bytes(4, "big")
-# Of each some 16 MiB: they became up to 4 GiB.
-BOMBS = {
-    "dicts": LIST + b"\x80" * COUNT,
-    "lists": LIST + b"\x90" * COUNT,
-    "sets": LIST + bytes((0xD4, SET, 0x90)) * (COUNT // 3),
-    "dicts of one": LIST + b"\x81\x01\x02" * (COUNT // 3),
-    "texts": LIST + b"\xa1a" * (COUNT // 2),
-    "inside a tuple": b"\xc9" + (COUNT + 5).to_bytes(4, "big") + bytes((TUPLE,)) + LIST + b"\x80" * COUNT,
+# Of each some 16 MiB, made when it is sent: they became up to 4 GiB.
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "dicts": lambda: LIST + b"\x80" * COUNT,
+    "lists": lambda: LIST + b"\x90" * COUNT,
+    "sets": lambda: LIST + bytes((0xD4, SET, 0x90)) * (COUNT // 3),
+    "dicts of one": lambda: LIST + b"\x81\x01\x02" * (COUNT // 3),
+    "texts": lambda: LIST + b"\xa1a" * (COUNT // 2),
+    "inside a tuple": lambda: b"\xc9" + (COUNT + 5).to_bytes(4, "big") + bytes((TUPLE,)) + LIST + b"\x80" * COUNT,
     # The inside of an extension says that 4 GiB of text follow: the counting must not skip what comes after it.
-    "behind a lie": LIST + b"\xd7\x01\xc6\xff\xff\xff\xff\0\0\0" + b"\x80" * COUNT,
-    "behind a time": LIST + b"\xd7\xff\xc6\xff\xff\xff\xff\0\0\0" + b"\x80" * COUNT,
-    "behind an unknown extension": LIST + b"\xc7\x05\x63\xdb\xff\xff\xff\xff" + b"\x80" * COUNT,
+    "behind a lie": lambda: LIST + b"\xd7\x01\xc6\xff\xff\xff\xff\0\0\0" + b"\x80" * COUNT,
+    "behind a time": lambda: LIST + b"\xd7\xff\xc6\xff\xff\xff\xff\0\0\0" + b"\x80" * COUNT,
+    "behind an unknown extension": lambda: LIST + b"\xc7\x05\x63\xdb\xff\xff\xff\xff" + b"\x80" * COUNT,
 }
 MOST_BYTES = 512 << 20
 VICTIM = """
@@ -50,7 +51,7 @@ def test_a_message_that_unpacks_without_end_is_refused(name: str) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
     words = [sys.executable, "-c", VICTIM]
-    done = subprocess.run(words, input=BOMBS[name], capture_output=True, check=False, preexec_fn=limited)
+    done = subprocess.run(words, input=BOMBS[name](), capture_output=True, check=False, preexec_fn=limited)
     assert b"more than 1,048,576 values" in done.stdout, done.stderr[-500:]
 
 
