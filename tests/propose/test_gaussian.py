@@ -31,7 +31,7 @@ def rows(count: int, score: Callable[[Genome], float], noise: float = 0.1) -> Ro
 def test_it_finds_what_each_gene_adds() -> None:
     model = fit(GENES, rows(120, lambda genome: 0.5 - bool(genome["+muon"])), [], Prior())
 
-    gain = model.at({**BASE, "+muon": True})[0] - model.at(BASE)[0]
+    gain = model.at([{**BASE, "+muon": True}])[0][0] - model.at([BASE])[0][0]
 
     assert gain == pytest.approx(-1.0, abs=0.25)
 
@@ -47,7 +47,7 @@ def test_it_finds_what_two_genes_do_together_where_runs_lie_close() -> None:
             seen += [({**genome, "LR": rate}, together(genome), 1.0) for rate in (0.0005, 0.001, 0.002, 0.004)]
     model = fit(GENES, seen, [], Prior())
 
-    both, single = model.at({**BASE, "+muon": True, "+tied": True}), model.at({**BASE, "+muon": True})
+    both, single = model.at([{**BASE, "+muon": True, "+tied": True}])[0], model.at([{**BASE, "+muon": True}])[0]
 
     assert both[0] < single[0]
 
@@ -70,7 +70,7 @@ def test_it_agrees_with_the_textbook_formula() -> None:
     weights = np.linalg.solve(precision, design.T @ np.array([score for _, score, _ in seen]) / 0.4**2)
     base_features = np.array(features(BASE))
 
-    mean, deviation = model.at(BASE)
+    mean, deviation = model.at([BASE])[0]
 
     assert mean == pytest.approx(base_features @ weights, abs=1e-9)
     assert deviation == pytest.approx(np.sqrt(base_features @ np.linalg.solve(precision, base_features)), abs=1e-9)
@@ -79,7 +79,7 @@ def test_it_agrees_with_the_textbook_formula() -> None:
 def test_before_anything_is_known_patches_are_believed_to_help() -> None:
     model = fit(GENES, [(BASE, 0.0, 1.0), (BASE, 0.2, 1.0)], [], Prior())
 
-    assert model.at({**BASE, "+muon": True})[0] < model.at(BASE)[0]
+    assert model.at([{**BASE, "+muon": True}])[0][0] < model.at([BASE])[0][0]
 
 
 def test_what_runs_already_moves_no_mean_and_leaves_less_to_learn_nearby() -> None:
@@ -88,13 +88,13 @@ def test_what_runs_already_moves_no_mean_and_leaves_less_to_learn_nearby() -> No
     alone, beside = fit(GENES, seen, [], Prior()), fit(GENES, seen, [live_genome], Prior())
     near = {**live_genome, "LR": 0.009}
 
-    assert beside.at(near)[0] == pytest.approx(alone.at(near)[0], abs=1e-9)
-    assert beside.at(near)[1] < 0.7 * alone.at(near)[1]
+    assert beside.at([near])[0][0] == pytest.approx(alone.at([near])[0][0], abs=1e-9)
+    assert beside.at([near])[0][1] < 0.7 * alone.at([near])[0][1]
 
 
 def test_a_score_of_little_weight_says_less() -> None:
     def surprised(weight: float) -> float:
-        return fit(GENES, [(BASE, 3.0, weight)], [], Prior()).at(BASE)[0]
+        return fit(GENES, [(BASE, 3.0, weight)], [], Prior()).at([BASE])[0][0]
 
     assert 0 < surprised(0.01) < surprised(1.0) < 3.0
 

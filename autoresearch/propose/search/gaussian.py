@@ -81,13 +81,13 @@ class Process:
     inverse: _Array
     whitened: _Array
 
-    def at(self, genome: Genome) -> tuple[float, float]:
-        """The expected score of a genome and its standard deviation, the noise of a run left out."""
-        point = _points(_genes(self.parameters, [genome]), self.belief)
-        seen = _times(self.inverse, _covariances(self.belief, self.points, point)[:, 0])
-        variance = point.variances[0] - seen @ seen
-        mean = point.means[0] + seen[: len(self.whitened)] @ self.whitened
-        return float(mean), math.sqrt(max(float(variance), 1e-9))
+    def at(self, genomes: Sequence[Genome]) -> list[tuple[float, float]]:
+        """The expected score of each genome and its standard deviation, the noise of a run left out."""
+        points = _points(_genes(self.parameters, genomes), self.belief)
+        seen = np.einsum("ij,jk->ik", self.inverse, _covariances(self.belief, self.points, points))
+        deviations = np.sqrt(np.maximum(points.variances - _squares(seen.T), 1e-9))
+        means = points.means + np.einsum("ij,i->j", seen[: len(self.whitened)], self.whitened)
+        return list(zip(means.tolist(), deviations.tolist(), strict=True))
 
 
 def fit(
@@ -101,28 +101,27 @@ def fit(
     What is ``pending`` is taken to score what is expected of it: it moves no mean, and leaves less to learn nearby
     (the "kriging believer" of Ginsbourger, Le Riche and Carraro, 2010).
     """
-    genes = _genes(parameters, [*(genome for genome, _, _ in rows), *pending])
-    return _fit(tuple(parameters), genes, rows, belief)
+    genes, count = _genes(parameters, [*(genome for genome, _, _ in rows), *pending]), len(rows)
+    points, covariances, surprises = _seen(genes, rows, belief)
+    inverse = np.zeros_like(covariances)
+    for i, row in enumerate(covariances):
+        before = inverse[:i, :i]
+        seen = _times(before, row[:i])
+        deviation = math.sqrt(max(row[i] - seen @ seen, 1e-9))
+        inverse[i, :i] = -_times(before.T, seen) / deviation
+        inverse[i, i] = 1.0 / deviation
+    whitened = _times(inverse[:count, :count], surprises)
+    return Process(tuple(parameters), belief, points, inverse, whitened)
 
 
-def _fit(
-    parameters: tuple[Parameter, ...], genes: _Genes, rows: Sequence[tuple[Genome, float, float]], belief: Prior
-) -> Process:
-    """The posterior; ``genes`` are those of the rows, and behind them those of what is pending."""
+def _seen(genes: _Genes, rows: Sequence[tuple[Genome, float, float]], belief: Prior) -> tuple[_Points, _Array, _Array]:
+    """The points of the rows and of what is pending behind them, the covariances of their scores, and the surprises."""
     points, count = _points(genes, belief), len(rows)
     weights = np.ones(len(genes.places))
     weights[:count] = [weight for _, _, weight in rows]
-    noises = belief.noise**2 / weights
-    covariances, variances = _covariances(belief, points, points), points.variances + noises
-    inverse = np.zeros_like(covariances)
-    for i, variance in enumerate(variances):
-        before = inverse[:i, :i]
-        seen = _times(before, covariances[i, :i])
-        deviation = math.sqrt(max(variance - seen @ seen, 1e-9))
-        inverse[i, :i] = -_times(before.T, seen) / deviation
-        inverse[i, i] = 1.0 / deviation
-    surprises = np.array([score for _, score, _ in rows]) - points.means[:count]
-    return Process(parameters, belief, points, inverse, _times(inverse[:count, :count], surprises))
+    covariances = _covariances(belief, points, points)
+    covariances[np.diag_indices_from(covariances)] = points.variances + belief.noise**2 / weights
+    return points, covariances, np.array([score for _, score, _ in rows]) - points.means[:count]
 
 
 def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, float, float]], belief: Prior) -> Prior:
@@ -136,17 +135,16 @@ def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, floa
     best, most, leading = belief, -math.inf, rows[:MOST_ROWS]
     genes = _genes(parameters, [genome for genome, _, _ in leading])
 
-    def likelihood(other: Prior) -> float:
-        made = _fit(tuple(parameters), genes, leading, other)
-        logarithm = math.fsum(np.log(np.diag(made.inverse))) - 0.5 * math.fsum(made.whitened**2)
-        # a prior: few rows fit by chance with one width or another, so each doubling must explain something
-        logarithm -= math.fsum(abs(math.log2(width)) for width in other.widths.values())
-        return float(f"{logarithm:.9g}")
-
     def consider(others: Iterable[Prior]) -> None:
         nonlocal best, most
         for other in others:
-            if (likely := likelihood(other)) > most:
+            _, covariances, surprises = _seen(genes, leading, other)
+            # LAPACK takes one thread for so few rows.
+            logarithm = -math.fsum(np.log(np.diag(np.linalg.cholesky(covariances))))
+            logarithm -= 0.5 * float(surprises @ np.linalg.solve(covariances, surprises))
+            # a prior: few rows fit by chance with one width or another, so each doubling must explain something
+            logarithm -= math.fsum(abs(math.log2(width)) for width in other.widths.values())
+            if (likely := float(f"{logarithm:.9g}")) > most:
                 best, most = other, likely
 
     consider(replace(belief, reach=a, noise=b, bump=c) for a in REACHES for b in NOISES for c in BUMPS)

@@ -226,10 +226,10 @@ def next_move(
     small = settings.is_small(len(parameters), len(working))
     # What is claimed may be better than all that is known: in small spaces a batch must not crowd around it.
     incumbents = [sample.genome for sample in parents] + list(claimed[:MOST_CLAIMS] if small else ())
-    best = min(model.at(genome)[0] for genome in incumbents)
+    best = min(mean for mean, _ in model.at(incumbents))
 
-    def promise(genome: Genome) -> float:
-        return float(f"{expected_improvement(*model.at(genome), best):.9g}")
+    def promises(genomes: Sequence[Genome]) -> list[float]:
+        return [float(f"{expected_improvement(*expected, best):.9g}") for expected in model.at(genomes)]
 
     drawn = _draw(parameters, parents, working, draws, reachable, settings)
     if small:
@@ -240,7 +240,7 @@ def next_move(
         word, leading = draws.choice(words), parents[0].genome
         choice = draws.choice([each for each in word.range.choices if each != leading[word.name]])
         of_choice = [sample.genome for sample in working if sample.genome[word.name] == choice]
-        best = min(model.at(genome)[0] for genome in of_choice or [{**leading, word.name: choice}])
+        best = min(mean for mean, _ in model.at(of_choice or [{**leading, word.name: choice}]))
         drawn = [genome for each in drawn if reachable(genome := {**each, word.name: choice})]
 
         def allowed(genome: Genome) -> bool:
@@ -254,12 +254,12 @@ def next_move(
     if claimed and (is_wide or (steps and small)) and draws.chance(settings.dense_share):
         others = [sample for sample in working if sample.tier is None or sample.tier != first] + list(failed)
         dense = _densest(parameters, standing, others, draws, allowed, settings)
-    genome = dense or _climb(parameters, drawn, promise, draws, allowed, settings)
+    genome = dense or _climb(parameters, drawn, promises, draws, allowed, settings)
     parent = min(parents, key=lambda sample: (_changes(sample.genome, genome), sample.score))
     if dense is None:
-        genome = _without_ballast(parent.genome, genome, promise, allowed)
+        genome = _without_ballast(parent.genome, genome, promises, allowed)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
-    return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
+    return Move(genome, "local" if local else "model", parent, scale.score(model.at([genome])[0][0]))
 
 
 def believed(
@@ -271,7 +271,7 @@ def believed(
     parameters = list(space.parameters.values())
     scale = _scale([sample.score for sample in working], parameters, settings)
     model = _model(parameters, SearchHistory(working, failed, ()), scale, Draws(b"", b"", b""), settings)
-    mean, deviation = model.at(genome)
+    ((mean, deviation),) = model.at([genome])
     return tuple(scale.score(mean + width * deviation) for width in (-_WIDE, 0.0, _WIDE))
 
 
@@ -343,31 +343,39 @@ def _densest(
 def _climb(
     parameters: Sequence[Parameter],
     drawn: Sequence[Genome],
-    promise: Callable[[Genome], float],
+    promises: Callable[[Sequence[Genome]], list[float]],
     draws: Draws,
     usable: Fresh,
     settings: SearchSettings,
 ) -> Genome:
     """The most promising genome after some rounds in which the best few are varied."""
-    ranked = sorted(((promise(genome), genome) for genome in drawn), key=lambda item: -item[0])
+    ranked = _ranked(drawn, promises)
     for _ in range(settings.rounds):
         best = ranked[: settings.beam]
-        for _, genome in best[:]:
-            for _ in range(settings.mutants):
-                mutant = few_changes(parameters, genome, 1 + draws.geometric(0.7), settings.step, draws)
-                if usable(mutant):
-                    best.append((promise(mutant), mutant))
-        ranked = sorted(best, key=lambda item: -item[0])
+        several = [genome for _, genome in best for _ in range(settings.mutants)]
+        mutants = (few_changes(parameters, each, 1 + draws.geometric(0.7), settings.step, draws) for each in several)
+        ranked = _ranked(list(filter(usable, mutants)), promises, best)
     return ranked[0][1]
 
 
-def _without_ballast(parent: Genome, genome: Genome, promise: Callable[[Genome], float], usable: Fresh) -> Genome:
+def _ranked(
+    genomes: Sequence[Genome],
+    promises: Callable[[Sequence[Genome]], list[float]],
+    before: Sequence[tuple[float, Genome]] = (),
+) -> list[tuple[float, Genome]]:
+    """Genomes by what they promise, the most first, among those of ``before``."""
+    return sorted([*before, *zip(promises(genomes), genomes, strict=True)], key=lambda item: -item[0])
+
+
+def _without_ballast(
+    parent: Genome, genome: Genome, promises: Callable[[Sequence[Genome]], list[float]], usable: Fresh
+) -> Genome:
     """The genome without the changes that promise nothing: what is left can be read."""
-    most = promise(genome)
+    (most,) = promises([genome])
     for name, old in parent.items():
         if genome[name] != old:
             shorter = {**genome, name: old}
-            if usable(shorter) and (promised := promise(shorter)) >= most:
+            if usable(shorter) and (promised := promises([shorter])[0]) >= most:
                 genome, most = shorter, promised
     return genome
 
