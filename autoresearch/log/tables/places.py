@@ -7,11 +7,11 @@ it and of what its own slot has before it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
-from itertools import accumulate
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
-from autoresearch.log.connection import Reader
+from autoresearch.log.connection import Reader, in_parts
 
 Place = tuple[int, bytes]
 # A slot of time: so many bits of milliseconds, by level.
@@ -19,8 +19,11 @@ SLOT_BITS = (21, 27)
 _FINE, _COARSE = SLOT_BITS
 _SLOTS = "SELECT slot, runs, cpu_ms FROM slot WHERE task = ? AND level = ? AND slot >= ? AND slot < ? ORDER BY slot"
 _BETWEEN = """
-SELECT count(*), coalesce(sum(cpu_ms), 0) FROM run INDEXED BY run_task_time
-WHERE task = ? AND time >= ? AND time <= ? AND (time, id) > (?, ?) AND (time, id) <= (?, ?)
+WITH span(number, after_ms, after_run, to_ms, to_run) AS (VALUES {})
+SELECT count(n), coalesce(sum(cpu_ms), 0) FROM span LEFT JOIN run INDEXED BY run_task_time
+ON task = ? AND time >= after_ms AND time <= to_ms
+AND (time, id) > (after_ms, after_run) AND (time, id) <= (to_ms, to_run)
+GROUP BY number ORDER BY number
 """
 _IN_SLOT = """
 SELECT time, id, cpu_ms FROM run INDEXED BY run_task_time WHERE task = ? AND time >= ? AND time < ? ORDER BY time, id
@@ -65,18 +68,29 @@ class Places:
 
         Of runs in order of time each counts on from the one before: what lies between two is read once.
         """
-        sums: list[Sums] = []
-        last, before = (0, b""), Sums(0, 0)
+        spans: list[tuple[int, bytes, int, bytes]] = []
+        begins: list[Sums | None] = []
+        last: Place = (0, b"")
         for place in runs:
-            slot = place[0] >> _FINE
+            slot, begin = place[0] >> _FINE, None
             if not (last[0] >> _FINE == slot and last <= place):
                 coarse, fine = self._coarse.up_to(place[0] >> _COARSE), self._in(place[0] >> _COARSE).up_to(slot)
-                last = slot << _FINE, b""
-                before = Sums(coarse.number + fine.number, coarse.cost_ms + fine.cost_ms)
-            runs_between, cost_ms = self._reader.read(_BETWEEN, (self._task, last[0], place[0], *last, *place))[0]
-            last, before = place, Sums(before.number + runs_between, before.cost_ms + cost_ms)
+                last, begin = (slot << _FINE, b""), Sums(coarse.number + fine.number, coarse.cost_ms + fine.cost_ms)
+            spans.append((*last, *place))
+            begins.append(begin)
+            last = place
+        sums, before = list[Sums](), Sums(0, 0)
+        for (runs_between, cost_ms), begin in zip(self._between(spans), begins, strict=True):
+            before = begin or before
+            before = Sums(before.number + runs_between, before.cost_ms + cost_ms)
             sums.append(before)
         return sums
+
+    def _between(self, spans: list[tuple[int, bytes, int, bytes]]) -> Iterator[tuple[int, int]]:
+        """The runs after one place up to another, and their processor time."""
+        for part in in_parts(spans):
+            places = ", ".join(f"({number}, ?, ?, ?, ?)" for number in range(len(part)))
+            yield from self._reader.read(_BETWEEN.format(places), [*chain.from_iterable(part), self._task])
 
     def at(self, axis: Literal["number", "cost"], least: int) -> Place | None:
         """The first run whose number, or the processor time up to it, is not smaller; None where there is none."""
