@@ -112,6 +112,7 @@ def test_a_command_beside_another_one_of_the_home_says_to_wait(cli: Cli, paths: 
     assert "→ wait until it has ended, then type this again" in beside.stderr
 
 
+@pytest.mark.slow
 def test_an_edit_that_was_never_run_is_kept(cli: Cli, filled: object, toy: Path) -> None:
     for number, edit in enumerate((with_x(0.4), "x = (", "", with_x(0.4) + "# only a comment\n")):
         (toy / "train.py").write_text(edit)
@@ -175,6 +176,7 @@ def test_a_wrong_place_is_refused_and_nothing_changes(
     assert not (toy / "history.md").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_gets_both_files_and_stays_the_same_task(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "grammar"
     result = cli("task", "get", "grammar", str(place))
@@ -189,6 +191,7 @@ def test_a_folder_gets_both_files_and_stays_the_same_task(cli: Cli, tmp_path: Pa
     assert ((place / "AGENTS.md").read_text(), (place / "history.md").exists()) == ("mine", True)
 
 
+@pytest.mark.slow
 def test_a_persons_own_files_are_never_overwritten(process: Process, cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()

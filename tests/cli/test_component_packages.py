@@ -149,6 +149,7 @@ def test_a_package_keeps_its_qualified_class_and_its_root(cli: Cli, project: Pat
     assert mean(cli) == -9
 
 
+@pytest.mark.slow
 def test_a_missing_module_of_a_package_is_no_advice_to_install_something(
     cli: Cli, project: Path, tmp_path: Path
 ) -> None:

@@ -218,6 +218,7 @@ def test_what_the_owner_names_is_allowed_at_once(cli: Cli, paths: Paths, outside
         check(other, paths)
 
 
+@pytest.mark.slow
 def test_a_mark_that_was_never_finished_allows_nothing(paths: Paths, outside: Path) -> None:
     folder = mounting(outside / "clone", "~/data/x")
     reaches = reaches_of(reaching(folder))

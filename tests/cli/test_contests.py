@@ -114,6 +114,7 @@ def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path:
     assert (refused.exit_code, "holds something already" in refused.stderr) == (6, True)
 
 
+@pytest.mark.slow
 def test_the_founder_sets_another_end_and_the_page_says_so(cli: Cli, toy: Task, tmp_path: Path) -> None:
     made = strictly(cli("challenge", "new", str(toy.folder), *FRIENDS, "--json").stdout, NewChallengeAnswer)
     page = tmp_path / "toy-challenge"
@@ -329,6 +330,7 @@ def test_other_texts_are_no_end(text: str) -> None:
         parse_end(text, NOW_MS)
 
 
+@pytest.mark.slow
 def test_no_name_is_a_formula_in_the_marks(cli: Cli, toy: Task) -> None:
     cli("challenge", "new", str(toy.folder), *FRIENDS)
     assert cli("node", "id", "name", "=1+1").exit_code == 0
@@ -352,6 +354,7 @@ def test_a_root_key_under_a_passphrase_founds_a_contest(cli: Cli, toy: Task, mon
     assert cli("challenge", "extend", "--ends", "9d").exit_code == 0
 
 
+@pytest.mark.slow
 def test_an_open_contest_names_attestors_and_still_has_a_founder(cli: Cli, toy: Task, tmp_path: Path) -> None:
     words = (
         "--ends",

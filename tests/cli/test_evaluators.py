@@ -68,6 +68,7 @@ def test_a_cheat_gets_the_honest_number(tmp_path: Path, bench: Bench, cheat: str
     assert measured(tmp_path, bench, FIT + CHEATS[cheat]).value == pytest.approx(expected, abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_withheld_file_is_nowhere_to_be_found(tmp_path: Path, bench: Bench) -> None:
     search = """
 import os, pathlib
@@ -135,6 +136,7 @@ def test_an_artifact_that_is_too_large_is_refused_without_reading_all_of_it(tmp_
     assert "larger than 1 MiB" in measurement.reason
 
 
+@pytest.mark.slow
 def test_an_artifact_that_the_evaluator_cannot_read_is_no_number(tmp_path: Path, bench: Bench) -> None:
     measurement = measured(tmp_path, bench, "open('model.json', 'w').write('{')\n")
 
@@ -142,6 +144,7 @@ def test_an_artifact_that_the_evaluator_cannot_read_is_no_number(tmp_path: Path,
     assert "the task's evaluator did not end well" in measurement.reason
 
 
+@pytest.mark.slow
 def test_an_artifact_for_its_own_eyes_is_handed_out(tmp_path: Path, bench: Bench) -> None:
     measurement = measured(tmp_path, bench, FIT + "import os; os.chmod('model.json', 0o600)\n")
 

@@ -54,6 +54,7 @@ def test_nobody_is_asked_without_a_terminal(cli: Cli, paths: Paths) -> None:
     assert not paths.settings.exists()
 
 
+@pytest.mark.slow
 def test_an_edited_file_is_taken_whole_or_not_at_all(
     cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_the_way_says_hidden_where_a_step_is(cli: Cli, filled: Filled) -> None:
     assert "\thidden" in way
 
 
+@pytest.mark.slow
 def test_exports_for_other_programs_leave_it_out(cli: Cli, filled: Filled, paths: Paths, tmp_path: Path) -> None:
     cli("network", "hide", filled.ids[3])
     for number, options in enumerate(((), ("--hidden",))):

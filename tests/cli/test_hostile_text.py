@@ -204,6 +204,7 @@ def test_a_task_folder_that_somebody_made_is_shown_as_text(tmp_path: Path) -> No
             assert "[5" in each or "\ufffd[" in each, "it is shown, and as text"
 
 
+@pytest.mark.slow
 def test_what_is_watched_is_text_too(tmp_path: Path) -> None:
     output = seen(tmp_path, WATCHING, NASTY)
     assert STEERING not in output

@@ -103,6 +103,7 @@ def test_every_document_is_its_model(
     assert json.loads(result.stdout)["schema"] == schema == document.schema  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_doctor_is_its_model(cli: Cli, filled: Filled) -> None:
     answer = strictly(cli("node", "doctor", "--json").stdout, DoctorAnswer)
     assert {check.name for check in answer.checks} >= {

@@ -388,6 +388,7 @@ def test_the_settings_of_the_page_start_the_server(toy: Path) -> None:
         asyncio.run(connect(server))
 
 
+@pytest.mark.slow
 def test_without_the_package_the_command_says_what_to_install(process: Process, toy: Path) -> None:
     without = "import sys; sys.modules['mcp'] = None; from autoresearch_cli.main import main; main()"
     ran = process("mcp", str(toy), python=("-c", without))

@@ -203,6 +203,7 @@ def test_own_finished_runs_are_brought_with_their_files_once(
     assert len(runs(in_tea)) == 4
 
 
+@pytest.mark.slow
 def test_a_run_on_another_participants_has_no_parent_there_until_that_one_is_there(
     cli: Cli, in_tea: Paths, filled: Filled, paths: Paths
 ) -> None:
@@ -236,6 +237,7 @@ def test_a_run_on_another_participants_has_no_parent_there_until_that_one_is_the
     assert later.body.parent == record.id
 
 
+@pytest.mark.slow
 def test_a_program_that_another_has_run_there_is_not_published_a_second_time(
     cli: Cli, in_tea: Paths, filled: Filled, paths: Paths
 ) -> None:
@@ -256,6 +258,7 @@ def as_fields(body: Run) -> dict[str, object]:
     return {name: getattr(body, name) for name in body.__struct_fields__}
 
 
+@pytest.mark.slow
 def test_what_was_brought_on_is_still_the_same_run(cli: Cli, in_tea: Paths, filled: Filled) -> None:
     cli("network", "bring", "commons")
     assert cli("network", "join", write_invite(OTHER_TEA)).exit_code == 0

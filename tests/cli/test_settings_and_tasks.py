@@ -174,6 +174,7 @@ def test_the_task_in_the_settings_is_the_one_that_is_shown(cli: Cli, filled: Fil
     assert filled.task.digest.hex() in cli("task", "show").stdout
 
 
+@pytest.mark.slow
 def test_a_task_above_a_ceiling_is_shown_beside_it_and_runs_nowhere(
     cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +192,7 @@ def test_a_task_above_a_ceiling_is_shown_beside_it_and_runs_nowhere(
     assert cli("node", "doctor").exit_code == 1
 
 
+@pytest.mark.slow
 def test_doctor_passes_on_a_healthy_machine_and_fails_on_a_broken_task(cli: Cli, filled: Filled) -> None:
     healthy = cli("node", "doctor")
     assert healthy.exit_code == 0, healthy.output

@@ -219,6 +219,7 @@ def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, path
     assert f"{sentence}in a network that names them: autoresearch network new NAME --for lab" in result.stderr
 
 
+@pytest.mark.slow
 def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli: Cli, village: Village) -> None:
     run = village.run(1.22, "steady", by=ANN, cpu_ms=24_000, duration_ms=30_000, metrics={"work": 1e12})
     checks = village.confirm(run, 2.0, 1.22)

@@ -251,6 +251,7 @@ def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, 
     assert len(output["best",]) < SCREEN_LINES or width < 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_runs_in_hand_fit_too(width: int) -> None:
     screen = on_terminal([sys.executable, "-c", WATCHING], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1")

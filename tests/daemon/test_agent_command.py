@@ -73,6 +73,7 @@ def test_what_it_leaves_is_not_believed(
         change(tmp_path, HERE + script)
 
 
+@pytest.mark.slow
 def test_a_folder_that_it_leaves_is_no_way_out(tmp_path: Path) -> None:
     (tmp_path / "toy" / "lib").mkdir(parents=True)
     (tmp_path / "toy" / "lib" / "passwd.py").write_text("Y = 1\n")
@@ -147,6 +148,7 @@ def test_files_that_are_not_taken_are_named(tmp_path: Path) -> None:
     assert "of new files only *.py are taken over" in change(tmp_path, prompt, program=MANY).hypothesis
 
 
+@pytest.mark.slow
 def test_a_changed_fixed_file_is_never_told_as_done(tmp_path: Path) -> None:
     made = change(tmp_path, f"{EDIT}open('prepare.py', 'a').write('# smaller\\n')\nprint('I made the test smaller')")
     assert made.title == "X 0.9 -> 0.5"
@@ -261,6 +263,7 @@ def test_what_an_agent_expects_and_plans_is_read(tmp_path: Path) -> None:
     assert (made.expected, made.plan, made.hypothesis) == (0.2, "then Y", "X is nearer")
 
 
+@pytest.mark.slow
 def test_an_agent_that_says_that_it_failed_is_believed_and_paid(tmp_path: Path) -> None:
     output = json.dumps({**CLAUDE, "is_error": True, "subtype": "error_max_turns", "result": None})
     with pytest.raises(ModelFailure, match=r"nothing changed in train\.py: error max turns"):

@@ -185,6 +185,7 @@ def own_task(machine: Machine, train: str) -> Path:
     return write_toy_task(machine.folder / "mine", train=train, harness=harness)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planned", [True, False], ids=["run", "work"])
 def test_ones_own_task_runs(machine: Machine, planned: bool) -> None:
     folder = own_task(machine, machine.trap.replace("0.9", "0.8"))
@@ -197,6 +198,7 @@ def test_ones_own_task_runs(machine: Machine, planned: bool) -> None:
     assert machine.seen.read_bytes() == b"secret"
 
 
+@pytest.mark.slow
 def test_ones_own_task_stays_so_when_others_publish_and_run_it(machine: Machine) -> None:
     task = load_task(own_task(machine, machine.trap.replace("0.9", "0.8")))
     machine.place.notebook.publish_task(task, LATER_MS)
@@ -238,6 +240,7 @@ def _idea(folder: Path) -> Idea:
     return Idea(task, task.program.decode())
 
 
+@pytest.mark.slow
 def test_without_a_daemon_it_is_the_same(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edited_program, "detect_level", lambda: (Level.NONE, ()))  # a machine that has none
     paths = machine.place.paths

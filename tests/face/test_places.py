@@ -49,6 +49,7 @@ def typed(*words: str) -> str:
     return result.output
 
 
+@pytest.mark.slow
 def test_a_run_has_one_place(world: World, tmp_path: Path) -> None:
     expected = {short_id(world.runs[title].id): place for title, (*_, place) in AGENTS.items()}
 

@@ -35,7 +35,6 @@ REPORTS = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(REPORTS, st.booleans(), st.booleans(), st.integers(0, 5), st.sampled_from([0.0, 0.1]))
 def test_every_sentence_follows_from_the_evidence(
     reports: list[Report], state_only: bool, has_parent: bool, uncounted: int, noise: float

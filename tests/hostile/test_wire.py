@@ -81,6 +81,7 @@ async def test_garbage_in_every_protocol(tmp_path, protocol):
         await works(a, tmp_path / "b")
 
 
+@pytest.mark.slow
 @in_trio
 @pytest.mark.parametrize("protocol", [SYNC, BLOB, GOSSIP])
 async def test_a_length_beyond_the_limit_ends_the_stream_before_the_bytes_come(tmp_path, protocol):
@@ -94,6 +95,7 @@ async def test_a_length_beyond_the_limit_ends_the_stream_before_the_bytes_come(t
         await works(a, tmp_path / "b")
 
 
+@pytest.mark.slow
 @in_trio
 @pytest.mark.parametrize("length", [b"\x80", b"\xff\xff\xff\xff\xff", b"\x81\x00"])
 async def test_lengths_that_are_no_numbers(tmp_path, length):
@@ -171,6 +173,7 @@ def spoilt(made):
     return made.signature[:-1] + bytes((made.signature[-1] ^ 1,)) + made.raw
 
 
+@pytest.mark.slow
 @in_trio
 @pytest.mark.parametrize(
     "make",

@@ -360,7 +360,6 @@ REPORTS = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(REPORTS, st.integers(0, 12), st.integers(0, 1000))
 @settings(max_examples=60)
 def test_the_order_of_arrival_means_nothing(reports: list[Report], voters: int, seed: int) -> None:
@@ -387,7 +386,6 @@ ONE_VOICE = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(ONE_VOICE, st.integers(0, 12), st.booleans())
 @settings(max_examples=60)
 def test_one_voice_alone_decides_nothing(reports: list[Report], voters: int, pairs_only: bool) -> None:
@@ -395,7 +393,6 @@ def test_one_voice_alone_decides_nothing(reports: list[Report], voters: int, pai
     assert word(*reports, voters=voters, pairs_only=pairs_only).state not in decided
 
 
-@pytest.mark.slow
 @given(REPORTS, st.integers(0, 12))
 @settings(max_examples=60)
 def test_what_strangers_say_changes_nothing(reports: list[Report], voters: int) -> None:

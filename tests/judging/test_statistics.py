@@ -36,6 +36,7 @@ def test_the_quantiles_leave_out_what_they_should(freedom: int, quantile: float)
     assert student(quantile, freedom) == pytest.approx(ERROR, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise_known", [True, False], ids=["noise known", "noise unknown"])
 @pytest.mark.parametrize("count", _TRIMMED)
 def test_the_bounds_without_the_first_and_the_last_and_the_widest_leave_out_what_they_should(
@@ -89,6 +90,7 @@ def test_a_friend_of_the_author_brings_little_luck_through(noise: float, most: i
         assert findings.count(Finding.BETTER) <= share * len(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "most", "shares"),
     [(NOISE, 6, (0.96, 0.99)), (NOISE, 4, (0.85, 0.99)), (0.0, 6, (0.75, 0.99)), (0.0, 4, (0.12, 0.43))],

@@ -182,7 +182,6 @@ def test_an_abandoned_part_goes_and_one_in_hand_stays(blobs, theirs):
     assert blobs.stored() == []
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, len(BIG) + 10), st.integers(1, CHUNK_BYTES))
 def test_a_part_is_what_was_put(tmp_path_factory, offset, length):

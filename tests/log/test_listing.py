@@ -160,7 +160,6 @@ class Table:
         return {table: sorted(rows, key=repr) for table, rows in by_name.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 2_000])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs=RUNS, steps=STEPS, batch=st.integers(1, 9))
@@ -213,7 +212,6 @@ def asked_of(table: Table, number: int, picked: list[int]) -> Filter:
 MARKS = st.sets(st.sampled_from(["leading", "reported", "failed", "confirmed", "refuted"]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("small", [0, 10_000])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -282,7 +280,6 @@ def test_a_filter_finds_what_looking_at_each_run_finds(
     table.connection.close()
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(runs=RUNS, steps=STEPS, least=st.integers(0, 300))
 def test_places_are_those_of_counting(runs, steps, least: int) -> None:
@@ -304,7 +301,6 @@ def test_places_are_those_of_counting(runs, steps, least: int) -> None:
     table.connection.close()
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(runs=RUNS, steps=STEPS, minutes=st.sampled_from([0, 1, 41, 3_001, 10_000]), hidden=st.sets(NUMBERS))
 def test_what_came_since_a_time_is_counted_alike_on_both_sides_of_it(runs, steps, minutes: int, hidden) -> None:

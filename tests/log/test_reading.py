@@ -160,7 +160,6 @@ numbers = st.floats(-NUMBER_MAX, NUMBER_MAX).filter(lambda number: str(number) !
 scalars = st.integers(-(2**63), 2**63 - 1) | finite | st.text(max_size=5) | st.booleans()
 
 
-@pytest.mark.slow
 @given(
     value=numbers,
     budget=numbers,

@@ -108,6 +108,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGE)
 def test_whole_records_are_found_and_the_damaged_file_is_kept(paths, what):
     spoil, share = DAMAGE[what]

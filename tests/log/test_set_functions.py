@@ -116,7 +116,6 @@ entries = st.tuples(
 )
 
 
-@pytest.mark.slow
 @given(st.sets(entries, max_size=60), st.sets(entries, max_size=60))
 @settings(max_examples=200)
 def test_what_peers_keep_does_not_depend_on_who_saw_what_first(first, other):
@@ -124,7 +123,6 @@ def test_what_peers_keep_does_not_depend_on_who_saw_what_first(first, other):
     assert stored == keep(first | other, SMALL)
 
 
-@pytest.mark.slow
 @given(records(SMALL), st.data())
 @settings(max_examples=25, deadline=None)
 def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, data):

@@ -20,7 +20,6 @@ def everything(log):
     return [log.texts.search(digest_of(), kind, words, limit=100, every=False) for kind, words in requests]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("network", [AMPLE, SMALL])
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
@@ -36,7 +35,6 @@ def test_what_is_found_is_a_function_of_the_records(network, data):
         assert all(first.records.find(each.id) for several in expected for each in several)
 
 
-@pytest.mark.slow
 @given(st.text(max_size=80), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_no_text_is_a_wrong_question(words, every):

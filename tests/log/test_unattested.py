@@ -95,7 +95,6 @@ WRITTEN = st.lists(
 )
 
 
-@pytest.mark.slow
 @given(WRITTEN, st.randoms(use_true_random=False), st.integers(1, 9))
 @settings(max_examples=12, deadline=None)
 def test_what_is_kept_is_a_function_of_the_set(made, order, batch):
@@ -112,7 +111,6 @@ def test_what_is_kept_is_a_function_of_the_set(made, order, batch):
         assert dump(other) == contents
 
 
-@pytest.mark.slow
 @given(WRITTEN, st.data())
 @settings(max_examples=20, deadline=None)
 def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, data):
@@ -147,7 +145,6 @@ def test_whom_a_founder_admits_is_named_until_the_founder_dismisses_it():
         assert log.records.count() == NETWORK.unattested + 2
 
 
-@pytest.mark.slow
 @given(WRITTEN, st.lists(st.builds(wrote, st.just(PHONE), st.integers(1, 3)), max_size=3), st.randoms())
 @settings(max_examples=15, deadline=None)
 def test_who_is_attested_later_is_kept_from_then_on_and_peers_become_equal(made, member, order: random.Random):

@@ -101,6 +101,7 @@ def test_a_strangers_components_learn_in_the_sandbox_what_they_learn_outside(
     ]
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_nothing_of_others_runs_but_by_choice(shipped_as_strange: Project) -> None:
     folder = shipped_as_strange.folder
 

@@ -113,6 +113,7 @@ def test_it_gives_what_the_project_itself_learns(flat: Path, tmp_path: Path) -> 
         assert path.read_bytes() == (run.folder / "data" / path.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_part_of_the_budget_is_a_part_of_the_episodes(flat: Path) -> None:
     _, _, events = inside(flat, AUTORESEARCH_STOP_AT="0.1")
     assert events[-1]["metrics"]["episodes"] == 2  # type: ignore[index]

@@ -90,6 +90,7 @@ print(type(acr.policy.mine).__name__, acr.policy.default is acr.policy["q_table"
     ]
 
 
+@pytest.mark.slow
 def test_plain_import_acr_works_inside_a_project(tmp_path: Path) -> None:
     make_project(tmp_path)
     (tmp_path / "agent.py").write_text(

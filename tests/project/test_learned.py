@@ -18,7 +18,6 @@ KEYS = st.from_regex(r"[a-z]{1,8}\.[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=Tr
 STATES = st.dictionaries(st.tuples(KEYS, st.sampled_from(["json", "safetensors"])), st.binary(max_size=200), max_size=8)
 
 
-@pytest.mark.slow
 @given(state=STATES)
 def test_what_is_packed_comes_out_and_has_the_same_bytes_again(
     tmp_path_factory: pytest.TempPathFactory, state: dict[tuple[str, str], bytes]

@@ -152,6 +152,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.slow
 def test_a_folder_of_ones_own_finds_its_files_as_a_release_does(tmp_path: Path) -> None:
     folder = tmp_path / "agent"
     made = make_project(folder)

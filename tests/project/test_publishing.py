@@ -297,7 +297,6 @@ values = st.recursive(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(value=values)
 def test_every_value_of_a_parameter_survives(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:

@@ -160,6 +160,7 @@ def test_the_state_of_a_component_that_is_not_used_is_carried_along(tmp_path: Pa
     ).read_bytes()
 
 
+@pytest.mark.slow
 def test_classes_that_derive_from_nothing_and_older_interfaces_work(tmp_path: Path) -> None:
     run = bench(plain(tmp_path), 4)
     assert run.data.metrics == {
@@ -173,6 +174,7 @@ def test_classes_that_derive_from_nothing_and_older_interfaces_work(tmp_path: Pa
     }
 
 
+@pytest.mark.slow
 def test_an_agent_that_takes_no_step_is_stopped(tmp_path: Path) -> None:
     plain(tmp_path)
     (tmp_path / "idle.py").write_text("class Idle:\n    def advance(self):\n        pass\n")

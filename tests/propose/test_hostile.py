@@ -25,7 +25,6 @@ GENOMES = st.dictionaries(st.sampled_from(NAMES), WEIRD, max_size=40)
 VALUES = st.one_of(st.none(), st.floats(), st.integers(), st.just(10**400), st.just("1.0"), st.just(True))
 
 
-@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     st.lists(st.tuples(GENOMES, VALUES, st.integers(0, 2**63)), max_size=20),

@@ -108,7 +108,6 @@ def test_what_may_not_be_built_upon_draws_nobody() -> None:
     assert len(made) == 40
 
 
-@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(3, 30), st.integers(0, 255))
 def test_every_proposal_is_of_the_space(count: int, seed: int) -> None:

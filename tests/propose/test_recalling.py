@@ -95,7 +95,6 @@ def cached(village, tmp_path, task, me):
 TRUSTS = st.sampled_from([TRUST, TRUST, Trust(), Trust(participants=frozenset(root.public for root in ROOTS[:2]))])
 
 
-@pytest.mark.slow
 @settings(
     max_examples=6,
     deadline=None,

@@ -29,7 +29,6 @@ def test_the_first_proposal_is_the_baseline_unchanged() -> None:
     assert proposal.change == {}
 
 
-@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 60), st.randoms(use_true_random=False))
 def test_the_order_of_the_memory_does_not_matter(seed: int, count: int, order: random.Random) -> None:
@@ -43,7 +42,6 @@ def test_the_order_of_the_memory_does_not_matter(seed: int, count: int, order: r
     assert propose(problem(), runs, claims, worker="w", counter=3) == first
 
 
-@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 80), st.integers(0, 99))
 def test_every_proposal_compiles_passes_the_guard_and_is_new(seed: int, count: int, counter: int) -> None:
@@ -148,6 +146,7 @@ def test_it_climbs_both_ways_alike() -> None:
     assert _climb("maximize", 40) == down
 
 
+@pytest.mark.slow
 def test_a_hand_written_leader_becomes_the_base() -> None:
     runs = memory(3, 30)
     better = set_constants(TRAIN.replace("F.gelu(self.up(x))", "F.silu(self.up(x))"), {"LR": 0.02})

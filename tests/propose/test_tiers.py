@@ -56,7 +56,6 @@ def test_what_is_not_believed_moves_nothing_and_is_not_tried_again():
         assert (proposal.source_digest, proposal.replicate) != (liar.source_digest, liar.replicate)
 
 
-@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 3), st.integers(0, 100))
 def test_where_all_words_are_alike_the_tier_changes_nothing(tier, seed):

@@ -45,7 +45,6 @@ def test_a_value_round_trips_and_its_encoding_is_that_of_dag_cbor(value):
     assert decode_strictly(raw) == decode_again(raw) == value
 
 
-@pytest.mark.slow
 @given(values, st.data())
 @settings(max_examples=150)
 def test_the_fast_path_answers_mutants_as_the_slow_one_does(value, data):

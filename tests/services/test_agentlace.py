@@ -44,6 +44,7 @@ def test_a_module_has_its_names(module: str) -> None:
     assert not [name for name in NAMES[module].split() if not hasattr(imported, name)]
 
 
+@pytest.mark.slow
 def test_data_is_there_without_an_import_of_its_own() -> None:
     program = "import autoresearch.services as agentlace; print(agentlace.data.ReplayBuffer(capacity=2).capacity)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "2\n"

@@ -31,7 +31,6 @@ def rows(first: int, length: int, *, terminal: bool) -> list[dict[str, object]]:
     ]
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=1, max_size=5))
 def test_transitions_come_back_as_they_were(

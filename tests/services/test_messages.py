@@ -238,7 +238,6 @@ def test_bytes_that_are_no_message_are_refused(frames: list[bytes]) -> None:
         decode(frames)
 
 
-@pytest.mark.slow
 @settings(max_examples=80)
 @given(VALUES, st.data())
 def test_changed_messages_are_values_or_refused(value: object, data: st.DataObject) -> None:

@@ -280,7 +280,6 @@ def test_a_wrong_number_of_answers_and_an_error_reach_all_who_asked() -> None:
     assert server.stop()
 
 
-@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=4))
 def test_bytes_without_zeromq_leave_the_server_alive(parts: list[bytes]) -> None:

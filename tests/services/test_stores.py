@@ -40,7 +40,6 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.slow
 @given(st.lists(ROW, max_size=6))
 def test_rows_of_one_form_travel_as_columns(rows: list[dict[str, Any]]) -> None:
     column = to_columns(rows)

@@ -70,6 +70,7 @@ def test_who_asks_is_told_whether_it_may_set_the_end(village: Village) -> None:
     assert [answer_of(village, me=who).founder for who in (AUTHOR, ANN, STRANGER)] == [True, False, False]
 
 
+@pytest.mark.slow
 def test_every_submission_has_a_reason(village: Village) -> None:
     early = village.run(1.9, "early")
     hold(village, ends_in=200_000)

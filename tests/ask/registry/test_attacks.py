@@ -122,6 +122,7 @@ def test_an_option_in_the_place_of_a_commit_is_refused(tmp_path: Path, commit: s
 
 
 # 4, 5 and 8: symbolic links, submodules, names that lead elsewhere.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "name", "why"),
     [

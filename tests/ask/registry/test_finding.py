@@ -77,7 +77,6 @@ def everything(log: Log) -> list:
     return [results, messages]
 
 
-@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=25, deadline=None)
 def test_what_is_found_is_a_function_of_the_records(data: st.DataObject) -> None:
@@ -91,7 +90,6 @@ def test_what_is_found_is_a_function_of_the_records(data: st.DataObject) -> None
         assert everything(other) == expected
 
 
-@pytest.mark.slow
 @given(st.text(max_size=80), st.sampled_from(["", "policy", NASTY]))
 @settings(max_examples=40, deadline=None)
 def test_no_text_is_a_wrong_question(query: str, kind: str) -> None:

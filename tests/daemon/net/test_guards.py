@@ -30,6 +30,7 @@ async def send_rpc(other, host, rpc):
     return stream
 
 
+@pytest.mark.slow
 @in_trio
 async def test_seventeen_bytes_on_a_gossip_stream(tmp_path):
     async with running(tmp_path / "a") as a, stranger(a) as other:

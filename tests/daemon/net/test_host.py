@@ -162,6 +162,7 @@ async def test_a_day_has_only_so_many_bytes(tmp_path):
             await a.fetch_blob(b.peer, b"d" * 32, 0, 1)
 
 
+@pytest.mark.slow
 @in_trio
 async def test_peers_are_learnt_from_peers(tmp_path):
     async with (

@@ -37,6 +37,7 @@ def full(history: History, tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+@pytest.mark.slow
 def test_every_run_is_a_commit_on_its_parents_commit_and_the_best_is_main(
     history: History, full: Path, tmp_path: Path, export: Export
 ) -> None:
@@ -185,6 +186,7 @@ def test_a_run_whose_source_is_not_here_waits_and_so_do_its_children(
     assert (repo / "train.py").read_bytes() == b"X = 1.25\n"
 
 
+@pytest.mark.slow
 def test_a_run_whose_parent_is_not_in_the_log_waits(history: History, tmp_path: Path, export: Export) -> None:
     small(history)
     node_home, repo = tmp_path / "home", tmp_path / "repo"
@@ -247,6 +249,7 @@ def test_a_state_and_a_name_that_change_leave_every_commit_as_it_is(tmp_path: Pa
     assert git(repo, "rev-list", "--count", "refs/notes/autoresearch") != notes
 
 
+@pytest.mark.slow
 def test_a_withdrawn_run_keeps_its_commit_and_leaves_main(history: History, tmp_path: Path, export: Export) -> None:
     *_, best, _ = small(history)
     node_home, repo = tmp_path / "home", tmp_path / "repo"

@@ -67,6 +67,7 @@ def test_edits_stay_and_so_does_main(node_home: Path, repo: Path, better: None, 
     assert git(repo, "show", "main:train.py") == "X = 1.0\n"
 
 
+@pytest.mark.slow
 def test_a_file_that_git_does_not_know_is_not_overwritten(
     node_home: Path, repo: Path, better: None, export: Export
 ) -> None:
@@ -76,6 +77,7 @@ def test_a_file_that_git_does_not_know_is_not_overwritten(
     assert (repo / "train.py").read_text() == "X = 7\n"
 
 
+@pytest.mark.slow
 def test_edits_on_the_best_run_are_nobody_elses_business(node_home: Path, repo: Path, export: Export) -> None:
     (repo / "train.py").write_text("X = 7\n")
     (repo / "notes.txt").write_text("mine")
@@ -118,6 +120,7 @@ def test_the_folder_is_a_task_folder(repo: Path, node_home: Path) -> None:
     assert git(repo, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 def test_a_bare_repository_has_no_files(node_home: Path, tmp_path: Path, export: Export) -> None:
     place = tmp_path / "bare"
     assert answer(export(node_home, place, "--bare", "--json"))["runs"] == 5
@@ -151,6 +154,7 @@ def test_what_export_did_not_make_is_not_touched(node_home: Path, tmp_path: Path
     assert everything(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_repository_has_one_task_of_one_network(
     node_home: Path, repo: Path, history: History, tmp_path: Path, export: Export
 ) -> None:
@@ -174,6 +178,7 @@ def test_a_repository_has_one_task_of_one_network(
     assert "another network" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["core.fsmonitor", "filter.x.smudge", "include.path", "gc.recentObjectsHook", "core.hooksPath", "remote.x.vcs"],
@@ -313,6 +318,7 @@ def test_a_task_with_an_impossible_file_is_refused(history: History, tmp_path: P
     assert not (tmp_path / "repo").exists()
 
 
+@pytest.mark.slow
 def test_locks_of_an_export_that_was_killed_are_taken_away(
     node_home: Path, repo: Path, better: None, export: Export
 ) -> None:

@@ -52,7 +52,6 @@ def test_a_curve_of_any_losses_is_a_line(losses):
 RUNS = st.tuples(ANY, st.sampled_from(TIMES[:6]), st.sampled_from([mark.value for mark in RunMark]))
 
 
-@pytest.mark.slow
 @given(
     st.lists(RUNS, max_size=8),
     st.lists(ANY, max_size=12),

@@ -66,6 +66,7 @@ def test_a_condition_finds_the_runs_of_its_group_or_there_is_none(world, word):
             assert (same.runs, same.settings) == (1, group.settings)
 
 
+@pytest.mark.slow
 def test_many_numbers_are_ranges_with_as_many_runs_each_and_many_words_have_a_rest(world):
     for number in range(24):
         world.publish(1.5, f"{number}", genome={"LR": 1e-9 * 10**number, "OPT": f"word {number}", "+muon": number == 3})
@@ -127,6 +128,7 @@ async def test_progress_has_groups_whose_names_lead_to_their_runs(world, tmp_pat
         assert "Runs by NOTHING" in whole_page(await text("/?group=NOTHING")).text
 
 
+@pytest.mark.slow
 async def test_two_settings_are_a_table_with_the_best_pair_or_a_sentence(world, tmp_path):
     async with site_of(world.node, tmp_path) as site, aiohttp.ClientSession() as session:
 

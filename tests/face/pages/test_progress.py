@@ -150,6 +150,7 @@ async def test_a_condition_that_is_none_is_refused_in_a_sentence(get, condition)
     assert "<script" not in text
 
 
+@pytest.mark.slow
 async def test_a_part_of_the_axis_narrows_the_table(get):
     assert len(rows((await get("/?since=3&to=5"))[0])) == 3
     text, _ = await get("/?since=4&q=refuted&sort=value")

@@ -45,7 +45,6 @@ def read(search):
     return Query.read(parse_qsl(search, keep_blank_values=True, errors="surrogateescape"))
 
 
-@pytest.mark.slow
 @given(queries())
 def test_an_address_says_the_whole_state(query):
     assert read(query.search()) == query

@@ -148,6 +148,7 @@ async def test_the_end_of_a_log_is_text(pages, told_world):
     assert "printed nothing" in silent.text
 
 
+@pytest.mark.slow
 async def test_a_hidden_run_and_its_participant_say_so_and_have_a_way_back(node, tmp_path):
     log, run = node.log, node.log.records.newest(kind="run", limit=1)[0]
     who = participant_of(log, run.author, run.time)

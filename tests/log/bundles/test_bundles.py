@@ -25,7 +25,6 @@ from tests.log.universe import SMALL, records
 from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, sealed, task_body
 
 
-@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(records(max_size=40), st.integers(0, 40))
 def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):

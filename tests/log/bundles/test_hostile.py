@@ -119,6 +119,7 @@ def test_a_large_blob_whose_chunks_are_not_its_own_is_not_kept_and_nothing_after
     assert len([path for path in receiver.blobs.root.glob("*/**/*") if path.is_file()]) == 1
 
 
+@pytest.mark.slow
 def test_many_large_blobs_that_break_off_one_in_the_other_do_not_exhaust_the_stack(receiver, tmp_path):
     manifests = [encode_manifest(2 * CHUNK_BYTES, [bytes(32), b"%032d" % number]) for number in range(2_000)]
     made = [run_with(ref(m, size=2 * CHUNK_BYTES, manifest=hashlib.sha256(m).digest()), n + 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +50,6 @@ def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):
     return next_job(log, task, who.public, bytes(who.key), now_ms)
 
 
-@pytest.mark.slow
 @settings(
     max_examples=8,
     deadline=None,

@@ -101,6 +101,7 @@ def test_claims_that_nobody_believes_keep_no_honest_run_from_being_verified(vill
     assert job.run == honest.id
 
 
+@pytest.mark.slow
 def test_what_strangers_write_about_their_own_runs_hides_nothing_that_is_confirmed(village, monkeypatch):
     monkeypatch.setattr("autoresearch.log.standing.bases.CHECKED_MOST", 3)
     good = village.run(1.5, "good", by=ANN)
@@ -161,7 +162,6 @@ def written(tmp_path_factory):
     return pairs(records), village.task, village.now_ms, seen
 
 
-@pytest.mark.slow
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_whatever_the_order_of_arrival_the_board_is_the_same(written, tmp_path_factory, order: random.Random):

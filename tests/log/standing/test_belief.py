@@ -196,7 +196,6 @@ values = st.sampled_from([2.0, 1.0, 0.9, 0.05, 0.011, 0.002, 0.0001, 0.0, -0.5])
 runs = st.lists(st.tuples(values, st.booleans(), st.booleans()), min_size=1, max_size=12)
 
 
-@pytest.mark.slow
 @given(runs, st.randoms(use_true_random=False), st.integers(1, 4), st.booleans())
 @settings(max_examples=12, deadline=None)
 def test_any_order_and_a_rebuild_give_the_same_states(steps, order, batch, has_baseline):

@@ -147,6 +147,7 @@ def test_without_chance_equal_agents_share_their_place_and_have_no_interval(lab:
     assert [(each.position, each.last_position) for each in rows] == [(1, 3)] * 3 + [(4, 4)]
 
 
+@pytest.mark.slow
 def test_places_do_not_depend_on_how_many_are_asked_for(lab: Village) -> None:
     for number in range(6):
         agent(lab, f"agent {number}", (100.0 + number, 5.0), (100.0 + number, 5.0), (101.0 + number, 5.0))

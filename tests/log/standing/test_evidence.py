@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question
 from autoresearch.judging.states import REPLICATE
@@ -62,6 +64,7 @@ def test_a_verifier_that_chose_its_seeds_is_among_them(village: Village) -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_fork_is_found_and_a_merge_by_its_root_key_ends_it(village: Village) -> None:
     run = village.run(1.1, "here", by=ANN)
     other = fork(village, of=run)

@@ -257,7 +257,6 @@ def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random
         assert tables(settled(other)) == before
 
 
-@pytest.mark.slow
 @given(records(), st.randoms(use_true_random=False))
 @settings(max_examples=8, deadline=None)
 def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
@@ -301,6 +300,7 @@ def test_of_one_participant_the_newest_records_are_named(village: Village, monke
     assert (row.provisional.count, row.provisional.newest) == (3, [format_id(run.id) for run in reversed(runs[1:])])
 
 
+@pytest.mark.slow
 def test_of_the_marks_of_one_participant_the_newest_are_told(village: Village, monkeypatch) -> None:
     runs = [village.run(1.9 - place / 10, f"{place}", by=ANN) for place in range(3)]
     for run in runs:

@@ -103,6 +103,7 @@ def test_whoever_counts_needs_no_admission(log):
     assert due(log, invite(uses=5)) == []
 
 
+@pytest.mark.slow
 def test_the_views_follow_admissions_at_once_in_any_order(tmp_path):
     def word(number, who, *, admits=True):
         body = Admission(action="admit" if admits else "remove", participant=who.public)

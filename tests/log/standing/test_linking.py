@@ -51,6 +51,7 @@ def test_each_participant_has_its_turn_however_much_one_publishes(village):
     assert linked(village) == [ben[0], dot[0], cem[0], ben[1], dot[1], *ben[2:5]]
 
 
+@pytest.mark.slow
 def test_strangers_push_nothing_out(village):
     ben = village.run(1.9, "ben's", by=BEN)
     flood = [

@@ -113,7 +113,6 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
     return rows
 
 
-@pytest.mark.slow
 @settings(
     max_examples=8,
     deadline=None,

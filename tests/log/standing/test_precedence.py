@@ -289,7 +289,6 @@ WRITTEN = st.tuples(
 )
 
 
-@pytest.mark.slow
 @settings(
     max_examples=10,
     deadline=None,

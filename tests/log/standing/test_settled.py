@@ -186,7 +186,6 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
         assert in_rows(log) == before_rebuild
 
 
-@pytest.mark.slow
 @given(records(), st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
 def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
@@ -260,6 +259,7 @@ def settled_again(log: Log) -> dict[bytes, Judgement]:
     return rows(log)
 
 
+@pytest.mark.slow
 def test_what_is_measured_of_a_run_unsettles_its_parent_and_its_children(tmp_path) -> None:
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
         village = Village(log)

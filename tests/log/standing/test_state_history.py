@@ -28,6 +28,7 @@ def demote(village):
     return run, doubt
 
 
+@pytest.mark.slow
 def test_a_confirmed_run_that_is_refuted_was_confirmed_until_somebody_came_to_another_number(village):
     run, doubt = demote(village)
     states = [change.state for change in states_over_time(village.log, run.id)]

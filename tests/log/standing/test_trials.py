@@ -1,6 +1,5 @@
 """Trials: of a long history the search reads what says the most, and nobody pushes that out."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 from autoresearch.log.standing.bases import preferred
@@ -68,7 +67,6 @@ def test_all_seeds_of_a_program_are_known_and_the_base_that_it_changes(village):
     assert len([trial for trial in result if trial.row.source_digest == seeds[0].body.source_digest]) < 9
 
 
-@pytest.mark.slow
 @settings(
     max_examples=8,
     deadline=None,

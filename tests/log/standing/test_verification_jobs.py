@@ -48,6 +48,7 @@ def test_a_dispute_is_settled_however_far_down_the_board_it_is(village: Village)
     assert (result.run, result.stage, result.round) == (disputed.id, EVALUATE, 1)
 
 
+@pytest.mark.slow
 def test_a_half_verified_run_keeps_its_place_while_better_ones_are_reported(village: Village) -> None:
     begun = village.run(1.5, "begun")
     village.evaluate(begun, 1.5, ANN, BEN, CEM)
@@ -150,6 +151,7 @@ def town(tmp_path):
         yield made
 
 
+@pytest.mark.slow
 def test_who_dates_a_run_back_so_that_everybody_is_drawn_has_it_evaluated_by_others_too(town: Village) -> None:
     run = town.dated_back
     town.evaluate(run, 0.05, *FRIENDS[1:])

@@ -35,7 +35,6 @@ def test_afterwards_both_sides_hold_the_union(mine, theirs, common, chunk):
     assert leading.session.over
 
 
-@pytest.mark.slow
 @given(st.integers(0, 80), st.integers(0, 80), st.integers(0, 200), st.integers(1, 5_000), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
 def test_any_sets_over_any_stream(mine, theirs, common, chunk, seed):

@@ -92,7 +92,6 @@ def test_what_a_person_hides_is_told_to_no_model(story: Story) -> None:
     assert "the lowest point lies below" in text
 
 
-@pytest.mark.slow
 @settings(max_examples=8)
 @given(st.randoms(use_true_random=False))
 def test_the_order_in_which_records_came_is_no_matter(random: object) -> None:
@@ -174,7 +173,6 @@ def longest_task() -> Task:
     return msgspec.structs.replace(task, name="n" * 64, summary="\N{FACE WITH TEARS OF JOY}" * 280, metric=metric)
 
 
-@pytest.mark.slow
 @settings(max_examples=15)
 @given(histories, st.integers(LEAST_BYTES, 20_000), st.booleans())
 def test_no_text_is_above_its_bytes(history: History, budget: int, long: bool) -> None:

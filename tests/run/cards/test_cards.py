@@ -74,6 +74,7 @@ def test_a_kernel_proves_a_card(set_state: SetState) -> None:
     assert memory.total - memory.free == 1 << 30
 
 
+@pytest.mark.slow
 def test_every_probe_is_blocked_for_a_program_with_a_card(machine: Machine, set_state: SetState) -> None:
     machine.add(1, "0000:02:00.0", UUID.replace("d4", "aa"))
     results = probe_sandbox(Level.BUBBLEWRAP, device=UUID)

@@ -26,7 +26,6 @@ PACKAGES = st.builds(
 )
 
 
-@pytest.mark.slow
 @given(st.lists(PACKAGES, max_size=5))
 def test_a_list_is_read_as_it_was_written(packages: list[Package]) -> None:
     assert parse_lock(write_lock(packages), "file") == packages

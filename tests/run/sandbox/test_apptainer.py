@@ -83,6 +83,7 @@ def test_a_program_has_its_files_its_data_and_its_mounts(tmp_path: Path) -> None
     assert (outcome.sandbox, outcome.checkpoint.read_bytes()) == (3, b"model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "status"),
     [

@@ -133,6 +133,7 @@ def _holds(source: str, level: Level) -> None:
     assert outcome.status == "out_of_memory", (outcome.reason, outcome.log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", AT_BOTH_LEVELS)
 def test_memory_that_no_process_has_is_the_runs(level: Level, what: str) -> None:
     _holds(AT_BOTH_LEVELS[what], level)

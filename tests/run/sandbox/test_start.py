@@ -59,6 +59,7 @@ print(level, results[0].name, results[0].blocked, results[0].detail)
 """
 
 
+@pytest.mark.slow
 def test_without_a_namespace_for_processes_there_is_no_sandbox() -> None:
     """The filter of a sandbox stands for a machine that allows none."""
     command = [sys.executable, "-c", _REFUSED]

@@ -154,6 +154,7 @@ def _kill(level: Level, stand_in: str, temporary: Path, *, count: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_no_program_starts_when_its_supervisor_died_before_the_sandbox_is_up(level: Level, tmp_path: Path) -> None:
     with _sandboxes_end(level, tmp_path, kill=True) as (stand_in, written):
         _kill(level, stand_in, tmp_path, count=1)

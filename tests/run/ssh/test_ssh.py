@@ -92,6 +92,7 @@ def test_without_a_key_that_it_accepts_nothing_is_asked(sshd: Sshd, lab: Ssh) ->
     assert "ssh lab true" in refused.value.hint
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_off_loses_no_run(sshd: Sshd, lab: Ssh, tmp_path: Path) -> None:
     folder = on_leash(tmp_path)
     assert lab.capacity() == 4
@@ -137,6 +138,7 @@ def test_what_lies_there_comes_home_and_goes_away(sshd: Sshd, lab: Ssh, tmp_path
     assert not place.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [(LOG, "link"), (CHECKPOINT, "large"), (CHECKPOINT, "pipe"), (OUTCOME, "link"), (OUTCOME, "large")],

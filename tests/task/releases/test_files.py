@@ -42,7 +42,6 @@ def entry(name: str, **fields: object) -> tarfile.TarInfo:
     return made
 
 
-@pytest.mark.slow
 @given(FILES, st.randoms(use_true_random=False))
 def test_a_bundle_holds_the_files_whatever_their_order(files: list[File], random: Random) -> None:
     bundle, shuffled = pack(files), list(files)
@@ -51,7 +50,6 @@ def test_a_bundle_holds_the_files_whatever_their_order(files: list[File], random
     assert (pack(shuffled), tree_hash(shuffled)) == (bundle, tree_hash(files))
 
 
-@pytest.mark.slow
 @given(FILES)
 def test_the_hash_names_every_byte_mode_and_name(files: list[File]) -> None:
     first, rest = files[0], files[1:]

@@ -40,7 +40,6 @@ def test_a_release_of_a_component_is_read() -> None:
     )
 
 
-@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from([*GOOD, "git", "commit", "needs", "requirements", "license"]), VALUES))
 def test_no_metadata_is_more_than_no_component(metadata: dict[str, object]) -> None:
     component = component_of(Release(name="a", version="1", bundle=BLOB, metadata=metadata))

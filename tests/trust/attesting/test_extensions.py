@@ -18,6 +18,7 @@ def open_with(house: House, extension: str) -> None:
     house.open({"AUTORESEARCH_ATTESTOR_ENABLED": "true", "AUTORESEARCH_ATTESTOR_EXTENSION": extension})
 
 
+@pytest.mark.slow
 async def test_the_attestor_of_the_page_attests(place: Town, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_example(tmp_path, monkeypatch, "autoresearch.attestors")
     ada = place.houses["ada"]
@@ -43,6 +44,7 @@ async def test_the_attestor_of_the_page_attests(place: Town, tmp_path: Path, mon
 BASE = "from autoresearch.ask.acts.attestor import AttestorExtension\nclass Broken(AttestorExtension):\n    "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "problem"),
     [

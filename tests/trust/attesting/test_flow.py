@@ -65,6 +65,7 @@ async def test_the_address_and_the_codes_are_nowhere_on_any_disk(place: Town) ->
     assert b"mailed" in written
 
 
+@pytest.mark.slow
 async def test_it_is_the_mail_that_it_should_be(place: Town) -> None:
     ada = place.houses["ada"]
     await ada.ask(ADDRESS)
@@ -78,6 +79,7 @@ async def test_it_is_the_mail_that_it_should_be(place: Town) -> None:
     await ada.confirm(mail.as_string())  # pasted whole
 
 
+@pytest.mark.slow
 async def test_a_guessed_code_is_refused_and_after_some_tries_the_right_one_too(place: Town) -> None:
     ada = place.houses["ada"]
     await ada.ask(ADDRESS)
@@ -110,6 +112,7 @@ async def test_a_code_that_somebody_else_reads_is_worth_nothing_to_him(place: To
         await thief.confirm(texts(place)[1], ada.root)
 
 
+@pytest.mark.slow
 async def test_a_code_is_good_once(place: Town) -> None:
     ada = place.houses["ada"]
     await ada.ask(ADDRESS)
@@ -121,6 +124,7 @@ async def test_a_code_is_good_once(place: Town) -> None:
     assert len(ada.notebook.log.records.newest(kind="attestation", limit=9)) == 1
 
 
+@pytest.mark.slow
 async def test_a_code_is_good_for_half_an_hour(place: Town) -> None:
     ada = place.houses["ada"]
     await ada.ask(ADDRESS)
@@ -133,6 +137,7 @@ async def test_a_code_is_good_for_half_an_hour(place: Town) -> None:
         await ada.confirm(texts(place)[0])
 
 
+@pytest.mark.slow
 async def test_an_attestor_that_answers_with_another_record_is_said_to(
     place: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +197,7 @@ async def test_an_attestor_that_has_not_heard_of_the_device_hears_of_it_first(pl
     assert newcomer.is_attested()
 
 
+@pytest.mark.slow
 async def test_an_attestation_of_another_network_is_none(place: Town) -> None:
     ada = place.houses["ada"]
     await become_attested(place, ada)
@@ -203,6 +209,7 @@ async def test_an_attestation_of_another_network_is_none(place: Town) -> None:
     assert [verdict.state.value for verdict in again] == ["duplicate"]
 
 
+@pytest.mark.slow
 async def test_another_attestor_is_asked_in_place_of_one_that_says_no(place: Town) -> None:
     ada = place.houses["ada"]
     order = attestors_in_order(ada.root.public, place.manifest.trust.attestors, now_ms=place.clock.ms)
@@ -275,6 +282,7 @@ async def test_an_attestor_cannot_be_asked_over_a_network_that_is_off(place: Tow
     assert "nobody can ask this attestor" in attestor.attestation_service.conditions()[0].detail
 
 
+@pytest.mark.slow
 async def test_a_peer_that_never_answers_keeps_nobody_waiting(place: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, silent = place.houses["ada"], place.add("silent")
     monkeypatch.setattr("autoresearch_daemon.mail.participant.FIND_SECONDS", 3600.0)

@@ -47,6 +47,7 @@ async def test_an_address_that_the_server_refuses_is_said_to_be_so_and_counts(pl
     assert log.acts[0].why == "no_such_mailbox"
 
 
+@pytest.mark.slow
 async def test_a_server_that_says_later_is_asked_again_later(place: Town) -> None:
     place.office.refused["slow@example.org"] = "451 4.7.1"
     ada = place.houses["ada"]
@@ -66,6 +67,7 @@ async def test_a_server_that_takes_a_mail_and_hangs_up_floods_no_mailbox(tmp_pat
         assert "SMTPServerDisconnected" in place.houses["attestor-0"].attestation_service.conditions()[0].detail
 
 
+@pytest.mark.slow
 async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, office: PostOffice) -> None:
     (tmp_path / "wrong").write_text("guess\n")
     (tmp_path / "wrong").chmod(0o600)
@@ -76,12 +78,14 @@ async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, of
     assert "the attestor's last mail was not sent: SMTPAuthenticationError 535" in warning
 
 
+@pytest.mark.slow
 async def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path: Path, office: PostOffice) -> None:
     with town(tmp_path, office, ca_file="") as place:
         answer = await place.houses["ada"].ask(ADDRESS)
     assert {refusal.why for refusal in answer.refused} == {"not_sent"}
 
 
+@pytest.mark.slow
 async def test_a_server_without_starttls_gets_neither_password_nor_mail(tmp_path: Path) -> None:
     with post_office(tmp_path, tls=False) as plain, town(tmp_path, plain) as place:
         answer = await place.houses["ada"].ask(ADDRESS)
@@ -115,6 +119,7 @@ def test_a_password_that_others_can_read_is_refused(tmp_path: Path, office: Post
         pass
 
 
+@pytest.mark.slow
 async def test_the_password_may_come_from_the_environment(
     tmp_path: Path, office: PostOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

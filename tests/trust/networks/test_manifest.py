@@ -36,7 +36,6 @@ from tests.trust.networks.making import ADDRESS, PEER, RELAYED, TEA, manifests
 VECTOR = Path(__file__).parent / "tea.txt"
 
 
-@pytest.mark.slow
 @given(manifests)
 def test_file_bytes_and_invite_give_back_the_same_network(manifest: NetworkManifest) -> None:
     assert parse_manifest(format_manifest(manifest).encode(), "it") == manifest
