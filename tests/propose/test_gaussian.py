@@ -92,6 +92,14 @@ def test_what_runs_already_moves_no_mean_and_leaves_less_to_learn_nearby() -> No
     assert beside.at([near])[0][1] < 0.7 * alone.at([near])[0][1]
 
 
+def test_several_genomes_get_what_each_gets_by_itself() -> None:
+    model = fit(GENES, rows(20, lambda genome: float(genome["+muon"])), [], Prior())
+    several = [BASE, {**BASE, "+muon": True}, {**BASE, "+tied": True}]
+    for single, together in zip(several, model.at(several), strict=True):
+        assert model.at([single])[0] == pytest.approx(together, rel=1e-12)
+    assert model.at([]) == []
+
+
 def test_a_score_of_little_weight_says_less() -> None:
     def surprised(weight: float) -> float:
         return fit(GENES, [(BASE, 3.0, weight)], [], Prior()).at([BASE])[0][0]

@@ -83,6 +83,8 @@ class Process:
 
     def at(self, genomes: Sequence[Genome]) -> list[tuple[float, float]]:
         """The expected score of each genome and its standard deviation, the noise of a run left out."""
+        if not genomes:
+            return []
         points = _points(_genes(self.parameters, genomes), self.belief)
         seen = np.einsum("ij,jk->ik", self.inverse, _covariances(self.belief, self.points, points))
         deviations = np.sqrt(np.maximum(points.variances - _squares(seen.T), 1e-9))
