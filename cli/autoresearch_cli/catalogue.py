@@ -110,7 +110,7 @@ Task = Annotated[
     typer.Option(
         "--task",
         metavar="NAME",
-        help="A task's name or digest. Left out: the one worked on last.",
+        help="A task's name or digest. Left out: that of the folder here, or worked on last.",
         autocompletion=complete_task,
     ),
 ]

@@ -62,7 +62,7 @@ def show(
     """One record, whole: for a run its numbers, where it ran, its source and what it printed."""
     if code + log + bool(field) + bool(checkpoint) > 1:
         raise UsageError("--code, --log, --checkpoint and --field can't be combined", hint="ask for one at a time")
-    request = OneRecord(id=reference, task=task or None)
+    request = OneRecord(id=reference, task=home.task_meant(task, reference))
     if checkpoint:
         _save_checkpoint(request, typed_path(checkpoint), json=json)
         return
@@ -229,7 +229,7 @@ def diff(
 ) -> catalogue.Answered:
     """The change of the program between two runs, with their values and the constants that differ."""
     old, new = (reference, other) if other else (None, reference)
-    answer = home.ask(questions.diff, Difference(old=old, new=new, task=task or None))
+    answer = home.ask(questions.diff, Difference(old=old, new=new, task=home.task_meant(task, reference, other)))
     yield answer
     with paged():
         print_diff(answer)
@@ -248,7 +248,7 @@ def diff(
 )
 def lineage(reference: catalogue.Reference, *, task: catalogue.Task = "") -> catalogue.Answered:
     """The steps from the baseline to a run, each with what it gained."""
-    answer = home.ask(questions.lineage, OneRecord(id=reference, task=task or None))
+    answer = home.ask(questions.lineage, OneRecord(id=reference, task=home.task_meant(task, reference)))
     yield answer
     print_list(LINEAGE_COLUMNS, answer.steps)
     say("→ autoresearch diff ID shows one step")

@@ -50,7 +50,7 @@ def status(
 ) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
     if since:
-        question = SinceOf(task=task or None, since_ms=home.now_ms() - parse_duration(since))
+        question = SinceOf(task=home.task_meant(task), since_ms=home.now_ms() - parse_duration(since))
         happened = home.ask(questions.since, question)
         if json:
             print_json(happened)
