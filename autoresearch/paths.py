@@ -6,8 +6,8 @@ import errno
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -116,6 +116,18 @@ def put_folder(made: Path, folder: Path) -> None:
     manifests_last = sorted(made.iterdir(), key=lambda entry: entry.suffix in (".toml", ".ini"))
     for entry in manifests_last:
         entry.replace(folder / entry.name)
+
+
+@contextmanager
+def written_at_home() -> Iterator[None]:
+    """Raise Refused where the home of a node is closed, read only or full."""
+    try:
+        yield
+    except OSError as error:
+        hint = "let it be written, or set AUTORESEARCH_HOME to another folder"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "make room on that disk, or set AUTORESEARCH_HOME to a folder on another"
+        raise Refused(f"{error.filename} can't be written: {error.strerror}.", hint=hint) from error
 
 
 def sync_path(path: Path) -> None:
@@ -343,15 +355,16 @@ class Paths:
         A folder for sockets elsewhere is made by the process that listens. ``restores``: for putting a backup back.
 
         Raises:
-            Refused: a backup was put back here, and not to its end.
+            Refused: a backup was put back here, and not to its end; or a folder can't be made.
         """
         if self.restoring.exists() and not restores:
             hint = f"autoresearch node restore {quote(self.restoring.read_text())}"
             raise Refused(f"{self.data} is half restored: that was interrupted.", hint=hint)
-        for folder in (self.config, self.data, self.cache, self.log.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-        for folder in (self.state, self.runtime, self.keys, self.spool, self.network):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with written_at_home():
+            for folder in (self.config, self.data, self.cache, self.log.parent):
+                folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.state, self.runtime, self.keys, self.spool, self.network):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def remove_sockets(self) -> None:
         """Leave nothing of a node that stopped in the system's temporary folder."""

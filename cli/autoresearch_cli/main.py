@@ -60,6 +60,8 @@ def mishap(error: Exception) -> Mishap:
             for path in (Path(error.filename), *Path(error.filename).parents):
                 if path.is_file():
                     return Mishap(f"{path} is not a folder", hint="name a folder", exit_status=2)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "make room on that disk"
         if error.errno == errno.EXDEV:  # a link that leads out of its folder
             hint = "copy the file there"
         return Mishap(f"{error.strerror or error}{place}", hint=hint)
