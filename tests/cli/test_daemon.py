@@ -209,7 +209,10 @@ def test_a_daemon_that_starts_slowly_is_waited_for(
     monkeypatch.setattr(starting, "SLOW_SECONDS", 0.0)
     try:
         starting.ensure_running()
-        assert "waiting for the daemon: it loads its program and the log, slowly on a busy machine; it has 180 s" in capsys.readouterr().err
+        assert (
+            "waiting for the daemon: it loads its program and the log, slowly on a busy machine; it has 180 s"
+            in capsys.readouterr().err
+        )
         assert starting.is_running()
     finally:
         starting.stop()

@@ -242,7 +242,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     else:
         say(state_sentence(status, home.now_ms()))
         if before:
-            say_orders(before, status)
+            say_orders(before, status, instead=request.instead)
         say_default(folder)
     if not follow:
         return
@@ -260,18 +260,19 @@ def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
     if json or not sys.stdin.isatty() or all(order.runs is None and order.for_ms is None for order in orders):
         return False
     for order in orders:
-        say(order_words(order, home.now_ms()))
+        say(f"order {order_words(order, home.now_ms())}")
     return not typer.confirm("Do the new order after those that end? (n: instead of them)", default=True, err=True)
 
 
-def say_orders(before: list[OrderView], status: StatusAnswer) -> None:
-    """Say what became of the orders of before, and where the new one stands."""
-    numbers = {order.number for order in status.orders}
+def say_orders(before: list[OrderView], status: StatusAnswer, *, instead: bool = False) -> None:
+    """Say what became of the orders of before, and where the new one stands; ``instead``: it ended their runs too."""
+    numbers = [order.number for order in status.orders]
     for order in before:
         if order.number not in numbers:
-            say(f"ended: {order_words(order, home.now_ms())}")
+            runs = "its runs in progress are stopped" if instead else "a run in progress goes on"
+            say(f"order {max(numbers, default='')} takes the place of order {order.number}, on {order.task}: {runs}")
     for order in status.orders:
-        say(order_words(order, home.now_ms()))
+        say(f"order {order_words(order, home.now_ms())}")
     if len(status.orders) > 1:
         say("→ autoresearch work --cancel N ends one of them; --instead in place of the default --then ends all before")
 
