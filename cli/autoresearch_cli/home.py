@@ -84,7 +84,7 @@ def client() -> Client:
     return Client(socket)
 
 
-def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
+def ask(question: Callable[..., A], request: msgspec.Struct, api: Callable[[], Client] = client) -> A:
     """The answer to a question, or what was published: by the daemon that runs, else by this process, on the log here.
 
     Raises DaemonNotRunning where only a daemon can do it, and what the question raises.
@@ -93,7 +93,7 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
 
     operation = operation_of(question)
     try:
-        return client().ask(question, request)
+        return api().ask(question, request)
     except NotFound as error:
         if error.hint != BEGIN:
             raise
