@@ -301,6 +301,39 @@ main()
     assert len(list((home_here().data / NETWORKS).iterdir())) == 1, "what was left is removed"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["founding.join", "founding.as_html"])
+def test_a_founding_that_is_killed_before_its_page_goes_on_when_typed_again(
+    cli: Cli, process: Process, toy: Task, tmp_path: Path, step: str
+) -> None:
+    die = f"""
+import os, sys
+from autoresearch.ask.challenges import founding
+from autoresearch_cli.acts import contests
+from autoresearch_cli.main import main
+{step} = lambda *_, **__: os.kill(os.getpid(), {int(signal.SIGKILL)})
+main()
+"""
+    words = ("challenge", "new", str(toy.folder), "--ends", "7d", "--for", "class", "--codes", "3", "--no-up")
+    killed = process(*words, "--no-attack", "--title", "first", python=("-c", die))
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = cli(*words, "--no-attack", "--json")
+    assert again.exit_code == 0, again.stderr
+    assert "toy was founded, and interrupted before its page was written: it goes on as founded" in again.stderr
+    assert strictly(again.stdout, NewChallengeAnswer).title == "first"
+    assert sorted(path.name for path in (tmp_path / "toy-challenge").iterdir()) == [
+        "codes.csv",
+        "index.html",
+        "rules.md",
+    ]
+    codes = csv.DictReader((tmp_path / "toy-challenge" / "codes.csv").open())
+    assert [row["alias"] for row in codes] == ["student-1", "student-2", "student-3"]
+    shown = strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer)
+    assert [each.alias for each in shown.contestants if each.alias] == ["student-1", "student-2", "student-3"]
+    assert networks() == ["toy"]
+    assert "holds something already" in cli(*words, "--no-attack").stderr
+
+
 @pytest.mark.parametrize(
     ("text", "ms"),
     [

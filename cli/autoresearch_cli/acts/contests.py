@@ -20,6 +20,7 @@ from autoresearch.ask.challenges.founding import (
     ContestPlan,
     found_contest,
     rules_for,
+    unwritten_page,
     write_page,
 )
 from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, joining
@@ -118,6 +119,7 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
     sent = to_be_sent(manifest, addresses)
     days = min(math.ceil((plan.ends_ms - now_ms) / DAY_MS), DAYS_MAX)
     invitations = Invitations(paths.manifest, manifest.network)
+    invitations.forget()  # those of a founding that was interrupted were given to nobody
     codes = [("", write_invite(sent))]
     if plan.kind == "class":
         width = len(str(number))
@@ -136,6 +138,7 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
         record, task = challenge_here(desk.log)
         body = record.body_as(Contest)
         pages = write_page(page, rules_for(desk.log, body), joining(line, admits=not manifest.trust.attestors))
+    unwritten_page(paths).unlink(missing_ok=True)
     return NewChallengeAnswer(
         network=manifest.network.name,
         network_id=manifest.network.id.hex(),
