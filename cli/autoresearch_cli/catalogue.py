@@ -160,6 +160,12 @@ def examples(*lines: tuple[str, str], see: str) -> str:
     return "\n".join(["\b", "Examples:", *rows, "", f"See also: {see}"])
 
 
+def first_example(epilog: str) -> str:
+    """The first command in the end of a help, as :func:`examples` wrote it."""
+    first = re.match(r"  (.*?)(?=  |\n|$)", epilog.partition("Examples:\n")[2].replace(" \\\n      ", " "))
+    return first[1] if first else ""
+
+
 def _two_lines(command: str, meaning: str, columns: int) -> list[str]:
     """A command, broken between its words as a shell takes it, and below it what it does."""
     rows = [" "]

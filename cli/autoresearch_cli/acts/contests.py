@@ -59,7 +59,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def check_invites(kind: ContestKind, uses: int, codes: int | None) -> int:
     """How many participants the invites of a contest admit together. Raises UsageError where that can't be."""
     if (kind == "class") != (codes is not None):
-        raise UsageError("--codes N goes with --for class: it makes a one-time code for each participant")
+        raise UsageError(
+            "--codes N goes with --for class: it makes a one-time code for each participant",
+            hint="autoresearch challenge new DIR --ends 7d --for class --codes 30",
+        )
     number = uses if codes is None else codes
     if not 1 <= number <= USES_MAX:
         raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}")

@@ -17,7 +17,7 @@ from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.record.kinds import KINDS
-from autoresearch.text import json_text, parse_duration, size
+from autoresearch.text import did_you_mean, json_text, parse_duration, size
 from autoresearch.words import CONTESTED, RUN_MODES
 from autoresearch_cli import catalogue, home
 from autoresearch_cli.models import FieldAnswer, TextAnswer
@@ -187,9 +187,8 @@ def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
     value: object = by_name
     for part in name.split("."):
         if not isinstance(value, dict) or part not in value:
-            raise UsageError(
-                f"this {answer.record.kind} has no field {name}", hint=f"fields: {', '.join(sorted(by_name))}"
-            )
+            hint = did_you_mean(name, by_name) or f"fields: {', '.join(sorted(by_name))}"
+            raise UsageError(f"this {answer.record.kind} has no field {name}", hint=hint)
         value = value[part]
     if json:
         print_json(FieldAnswer(id=answer.record.id, name=name, value=value))

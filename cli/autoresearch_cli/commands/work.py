@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
@@ -103,11 +104,11 @@ def complete_executor(incomplete: str) -> list[str]:
 
 
 def _finite(text: str) -> float:
-    """A number; typer says what is wrong with a text that is none."""
-    number = float(text)
-    if not isfinite(number):
-        raise ValueError(text)
-    return number
+    """A number that is one."""
+    with suppress(ValueError):
+        if isfinite(number := float(text)):
+            return number
+    raise typer.BadParameter(f"“{text}” is no number")
 
 
 @app.command(
