@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -239,6 +240,12 @@ def test_work_runs_as_many_as_asked_and_tells_of_each(process: Process, daemon: 
     assert json.loads(later[0])["id"] == finished[0].id + 1
     assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
     assert len(process("node", "records", "--kind", "run").stdout.splitlines()) == 3
+    command = [sys.executable, "-m", "autoresearch_cli", "work", "--runs", "1", "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        assert following.stdout
+        assert all(following.stdout.readline() for _ in ("the status", "an event"))
+        following.send_signal(signal.SIGINT)
+        assert "the work goes on: autoresearch status" in following.communicate()[1]
 
 
 def followed_until(why: str) -> list[Event]:

@@ -248,12 +248,13 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     if not follow:
         return
     with client.events() as events, choose_display() as display:
-        monitor = EventMonitor(display)
-        for event in events:
-            if json:
-                print_json(event)
-            else:
-                monitor.take(event)
+        take = print_json if json else EventMonitor(display).take
+        try:
+            for event in events:
+                take(event)
+        except KeyboardInterrupt:
+            say("the work goes on: autoresearch status; autoresearch node finish ends it")
+            raise
 
 
 def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
