@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from autoresearch_cli.acts.task_folders import network_task
 from autoresearch_cli.models import ClosedChallengeAnswer, GradesAnswer, NewChallengeAnswer
 
 from autoresearch.ask.acts.networks import home_networks
@@ -22,6 +23,7 @@ from autoresearch.log.bundle import is_bundle
 from autoresearch.paths import NETWORKS, Paths
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.text import UNIT_MS
 from autoresearch.trust.invite import join_with, read_invite
@@ -112,6 +114,14 @@ def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path:
     assert (again.contestants[0].runs, again.contestants[0].counted) == (3, 2)
     refused = cli("challenge", "close", "-o", str(folder))
     assert (refused.exit_code, "holds something already" in refused.stderr) == (6, True)
+
+
+def test_a_contest_is_worked_on_where_nobody_names_a_task(cli: Cli, toy: Task) -> None:
+    assert cli("challenge", "new", str(toy.folder), *FRIENDS).exit_code == 0
+    assert load_task(Path(network_task())).digest == toy.digest
+    assert cli("best").stderr == "→ autoresearch work\n"  # nothing is measured: there is no best run to look at
+    assert cli("node", "config", "set", "work.task", str(toy.folder)).exit_code == 0
+    assert network_task() == ""
 
 
 def test_the_founder_sets_another_end_and_the_page_says_so(cli: Cli, toy: Task, tmp_path: Path) -> None:

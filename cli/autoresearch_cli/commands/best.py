@@ -62,6 +62,9 @@ def _report(answer: BestAnswer, *, named: bool) -> Answered:
         say(line)
     if others := other_tasks(answer.other_tasks):
         say(others)
+    if answer.task.best is None:
+        say(f"→ {home.next_run()}")
+        return
     at = f" --task {answer.task.name}" if named else ""
     say(f"→ autoresearch best --code{at}, autoresearch run lineage @{at}, autoresearch diff @{at}")
 

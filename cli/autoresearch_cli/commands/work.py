@@ -127,7 +127,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         typer.Argument(
             metavar="TASK",
             help="A task folder, or the name of a task that is published or ships (moons, grammar, gpt-small). "
-            "Left out: the one here, or in the settings, or moons.",
+            "Left out: the one here, of the settings, of the contest, or moons.",
             autocompletion=catalogue.complete_task,
         ),
     ] = None,
@@ -206,12 +206,12 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     from autoresearch.run.executors import HERE, executor_class
     from autoresearch.task.loading import load_task
     from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages
-    from autoresearch_cli.acts.task_folders import named_folder
+    from autoresearch_cli.acts.task_folders import named_folder, network_task
 
     if budget and task is None:
         raise UsageError("--budget is a size of a task", hint="name the task: autoresearch work gpt-small --budget m")
     folder = (
-        home.folder_here()
+        home.folder_here() or network_task()
         if task is None
         else str(named_folder(task if budget.lower() in SMALLEST else f"{task}-{budget.lower()}"))
     )
