@@ -119,15 +119,16 @@ def put_folder(made: Path, folder: Path) -> None:
 
 
 @contextmanager
-def written_at_home() -> Iterator[None]:
-    """Raise Refused where the home of a node is closed, read only or full."""
+def written(
+    place: Path | None = None, hint: str = "let it be written, or set AUTORESEARCH_HOME to another folder"
+) -> Iterator[None]:
+    """Raise Refused where something can't be written: ``place``, else the path of the error, as in a node's home."""
     try:
         yield
     except OSError as error:
-        hint = "let it be written, or set AUTORESEARCH_HOME to another folder"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "make room on that disk, or set AUTORESEARCH_HOME to a folder on another"
-        raise Refused(f"{error.filename} can't be written: {error.strerror}.", hint=hint) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        sentence = f"{place or error.filename} can't be written: {error.strerror}"
+        raise Refused(sentence, hint="make room on that disk" if full else hint) from error
 
 
 def sync_path(path: Path) -> None:
@@ -360,7 +361,7 @@ class Paths:
         if self.restoring.exists() and not restores:
             hint = f"autoresearch node restore {quote(self.restoring.read_text())}"
             raise Refused(f"{self.data} is half restored: that was interrupted.", hint=hint)
-        with written_at_home():
+        with written():
             for folder in (self.config, self.data, self.cache, self.log.parent):
                 folder.mkdir(parents=True, exist_ok=True)
             for folder in (self.state, self.runtime, self.keys, self.spool, self.network):

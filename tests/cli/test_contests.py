@@ -338,8 +338,8 @@ main()
     ]
     codes = csv.DictReader((tmp_path / "toy-challenge" / "codes.csv").open())
     assert [row["alias"] for row in codes] == ["student-1", "student-2", "student-3"]
-    shown = strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer)
-    assert [each.alias for each in shown.contestants if each.alias] == ["student-1", "student-2", "student-3"]
+    contest = strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer)
+    assert [each.alias for each in contest.contestants if each.alias] == ["student-1", "student-2", "student-3"]
     assert networks() == ["toy"]
     assert "holds something already" in cli(*words, "--no-attack").stderr
 

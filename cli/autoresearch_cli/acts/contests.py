@@ -30,7 +30,7 @@ from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
-from autoresearch.paths import put_folder
+from autoresearch.paths import put_folder, written
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Contest
 from autoresearch.record.record import DAY_MS
@@ -207,10 +207,8 @@ def check_new_folder(folder: Path) -> None:
 def write_result(answer: ChallengeAnswer, folder: Path) -> ClosedChallengeAnswer:
     """Write the final board, the marks, the pages and the bundle; the folder appears when it is whole."""
     check_new_folder(folder)
-    try:
+    with written(folder.parent, "name another: -o FOLDER"):
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise Refused(f"{folder.parent} can't be written: {error.strerror}", hint="name another: -o FOLDER") from error
     try:
         place = beside / folder.name
         place.mkdir()
@@ -296,9 +294,7 @@ def _is_number(cell: str) -> bool:
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """Write a file as a whole, ``private`` for this user alone. Raises Refused."""
-    try:
+    with written(path, "check its permissions"):
         write_whole(path, text)
         if private:
             path.chmod(0o600)
-    except OSError as error:
-        raise Refused(f"{path} can't be written: {error.strerror}", hint="check its permissions") from error
