@@ -241,11 +241,18 @@ def test_work_runs_as_many_as_asked_and_tells_of_each(process: Process, daemon: 
     assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
     assert len(process("node", "records", "--kind", "run").stdout.splitlines()) == 3
     command = [sys.executable, "-m", "autoresearch_cli", "work", "--runs", "1", "--follow", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job of a shell in the background ignores it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - starts no thread before
+    ) as following:
         assert following.stdout
         assert all(following.stdout.readline() for _ in ("the status", "an event"))
         following.send_signal(signal.SIGINT)
-        assert "the work goes on: autoresearch status" in following.communicate()[1]
+        assert "the work goes on: autoresearch status" in following.communicate(timeout=120)[1]
 
 
 def followed_until(why: str) -> list[Event]:
