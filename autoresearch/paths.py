@@ -6,8 +6,8 @@ import errno
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -116,6 +116,19 @@ def put_folder(made: Path, folder: Path) -> None:
     manifests_last = sorted(made.iterdir(), key=lambda entry: entry.suffix in (".toml", ".ini"))
     for entry in manifests_last:
         entry.replace(folder / entry.name)
+
+
+@contextmanager
+def written(
+    place: Path | None = None, hint: str = "let it be written, or set AUTORESEARCH_HOME to another folder"
+) -> Iterator[None]:
+    """Raise Refused where something can't be written: ``place``, else the path of the error, as in a node's home."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        sentence = f"{place or error.filename} can't be written: {error.strerror}"
+        raise Refused(sentence, hint="make room on that disk" if full else hint) from error
 
 
 def sync_path(path: Path) -> None:
@@ -343,15 +356,16 @@ class Paths:
         A folder for sockets elsewhere is made by the process that listens. ``restores``: for putting a backup back.
 
         Raises:
-            Refused: a backup was put back here, and not to its end.
+            Refused: a backup was put back here, and not to its end; or a folder can't be made.
         """
         if self.restoring.exists() and not restores:
             hint = f"autoresearch node restore {quote(self.restoring.read_text())}"
             raise Refused(f"{self.data} is half restored: that was interrupted.", hint=hint)
-        for folder in (self.config, self.data, self.cache, self.log.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-        for folder in (self.state, self.runtime, self.keys, self.spool, self.network):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with written():
+            for folder in (self.config, self.data, self.cache, self.log.parent):
+                folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.state, self.runtime, self.keys, self.spool, self.network):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def remove_sockets(self) -> None:
         """Leave nothing of a node that stopped in the system's temporary folder."""

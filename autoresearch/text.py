@@ -117,6 +117,19 @@ def plain_name(text: str) -> str:
     return one_line("".join(characters), NAME_CHARACTERS)
 
 
+# Letters that are no other letter with a mark.
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ẞ": "SS", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "ħ": "h"}
+    | {"æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "þ": "th", "Þ": "Th", "ı": "i", "ŋ": "n", "Ħ": "H", "Ŋ": "N"}
+)
+
+
+def latin(text: str) -> str:
+    """Text with plain letters in place of those with marks: ``pä th`` is ``pa th``. Other scripts stay as they are."""
+    plain = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    return "".join(character for character in plain if not unicodedata.combining(character))
+
+
 def _escape(character: str) -> str:
     units = character.encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

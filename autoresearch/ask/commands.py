@@ -192,7 +192,7 @@ NOUNS: dict[str, Noun] = {
         summary="Notes: list, add, ask the log.",
         sentence="A note says what a run shows, or what to try next; others read and cite it.",
         examples=(
-            ("autoresearch note list", "read the notes on the task worked on last"),
+            ("autoresearch note list", "read the notes on the task here, or worked on last"),
             ("autoresearch note ask 'which batch sizes were tried?'", "what the log answers"),
             ("autoresearch note add @ 'a longer warm-up is steadier'", "publish what a run shows"),
         ),

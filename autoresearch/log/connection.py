@@ -138,7 +138,9 @@ def refusals(where: Path | sqlite3.Connection, damaged: str = REPAIR) -> Iterato
         if name.startswith("SQLITE_READONLY"):
             raise Refused(f"{place} is read only.", hint=_DOCTOR) from error
         if name.startswith("SQLITE_FULL"):
-            raise Refused("The disk is full; nothing was written.", hint="make room and try again") from error
+            raise Refused(
+                f"The disk is full; nothing was written to {place}.", hint="make room and try again"
+            ) from error
         if name.startswith("SQLITE_BUSY"):
             raise Refused(f"Another process is writing to {place}.", hint="try again in a moment") from error
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):

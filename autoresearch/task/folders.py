@@ -25,10 +25,12 @@ from autoresearch.task.folder_state import create_file, keep_baseline, replace_f
 from autoresearch.task.model import USUAL, Budget, Evaluator, Limits, Metric, Python, Recipe, Task
 from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.program import check_file_names, source_digest, split_program
-from autoresearch.text import MAXIMIZE, MINIMIZE
+from autoresearch.text import MAXIMIZE, MINIMIZE, latin
 
 # What a run may use of a program that nobody measured.
 MEMORY_MIB = 8192
+# The task of a folder whose name has no Latin letter or digit.
+UNNAMED = "task"
 DISK_MIB, PROCESSES, OUTPUT_KIB = 4096, 256, 4096
 
 _TEMPLATE = """\
@@ -142,7 +144,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         baseline=_NO_BASELINE if evaluator else _BASELINE.format(source_digest(baseline.decode()).hex()),
         who=evaluator.command if evaluator else "the program",
         source="evaluator" if evaluator else "stdout",
-        name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
+        name=name_of_task(folder) or UNNAMED,
         memory_mib=most_memory_mib,
         disk_mib=DISK_MIB,
         processes=PROCESSES,
@@ -171,6 +173,11 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     return path
 
 
+def name_of_task(folder: Path) -> str:
+    """The name of a task by its folder's: ``Größe 2`` is ``grosse-2``. Empty where that has no Latin letter."""
+    return re.sub(r"[^a-z0-9]+", "-", latin(folder.resolve().name).lower()).strip("-")[:64].strip("-")
+
+
 def _inputs_table(needed: Needed) -> str:
     """The table [inputs]: what is shown where it lies."""
     lines = []
@@ -188,7 +195,7 @@ def _mounts_table(needed: Needed) -> str:
     """The table [mounts]: each folder by its own name, and what lies elsewhere by its place."""
     names: dict[str, str] = {}
     for folder in needed.folders:
-        name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(folder).name).strip("-")[:48] or "folder"
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", latin(Path(folder).name)).strip("-")[:48] or "folder"
         names[f"{name}-{len(names) + 1}" if name in names else name] = folder
     lines = [f"{name} = {_key(folder)}\n" for name, folder in names.items()]
     lines += [f"{_key(place)} = {_key(path)}\n" for place, path in needed.mounts.items()]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.mentions import imports_in
 from autoresearch.task.program import ENTRY, PLAIN_NAME, is_tool_file
 from autoresearch.task.source import parse_python, python_tree
-from autoresearch.text import read_json
+from autoresearch.text import latin, read_json
 
 ENDING = ".ipynb"
 # With all its pictures. A larger one is read by nobody.
@@ -191,8 +190,7 @@ def _modules_of(folder: Path, notebooks: Collection[str]) -> set[str]:
 
 def name_of_program(notebook: PurePath) -> str:
     """The name of the Python file beside a notebook, with the letters that a program's name may have."""
-    plain = unicodedata.normalize("NFKD", notebook.stem).encode("ascii", "ignore").decode()
-    stem = re.sub(r"[^A-Za-z0-9_]+", "_", plain).strip("_")[:48]
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", latin(notebook.stem)).strip("_")[:48]
     return f"{stem}.py" if PLAIN_NAME.fullmatch(f"{stem}.py") and not is_tool_file(f"{stem}.py") else "notebook.py"
 
 

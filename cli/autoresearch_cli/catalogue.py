@@ -110,7 +110,7 @@ Task = Annotated[
     typer.Option(
         "--task",
         metavar="NAME",
-        help="A task's name or digest. Left out: the one worked on last.",
+        help="A task's name or digest. Left out: that of the folder here, or worked on last.",
         autocompletion=complete_task,
     ),
 ]
@@ -158,6 +158,12 @@ def examples(*lines: tuple[str, str], see: str) -> str:
         rows = [row for command, meaning in lines for row in _two_lines(command, meaning, columns)]
     # A line with a lone backspace keeps click from re-wrapping the paragraph after it.
     return "\n".join(["\b", "Examples:", *rows, "", f"See also: {see}"])
+
+
+def first_example(epilog: str) -> str:
+    """The first command in the end of a help, as :func:`examples` wrote it."""
+    first = re.match(r"  (.*?)(?=  |\n|$)", epilog.partition("Examples:\n")[2].replace(" \\\n      ", " "))
+    return first[1] if first else ""
 
 
 def _two_lines(command: str, meaning: str, columns: int) -> list[str]:

@@ -9,12 +9,21 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from autoresearch.errors import BEGIN, AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
+from autoresearch.errors import (
+    BEGIN,
+    AmbiguousId,
+    AutoresearchError,
+    DaemonNotRunning,
+    NotFound,
+    UsageError,
+    not_running,
+)
 from autoresearch.paths import Paths, typed_path
 
 if TYPE_CHECKING:
@@ -75,7 +84,7 @@ def client() -> Client:
     return Client(socket)
 
 
-def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
+def ask(question: Callable[..., A], request: msgspec.Struct, api: Callable[[], Client] = client) -> A:
     """The answer to a question, or what was published: by the daemon that runs, else by this process, on the log here.
 
     Raises DaemonNotRunning where only a daemon can do it, and what the question raises.
@@ -84,7 +93,7 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
 
     operation = operation_of(question)
     try:
-        return client().ask(question, request)
+        return api().ask(question, request)
     except NotFound as error:
         if error.hint != BEGIN:
             raise
@@ -152,6 +161,47 @@ def existing_folder(text: str) -> Path:
 def folder_here() -> str:
     """The folder that this process is in, where it is a task's; else nothing."""
     return str(Path.cwd()) if Path("task.toml").is_file() else ""
+
+
+def task_meant(named: str, *references: str) -> str | None:
+    """The task that was named; else that of the task folder here; else None: the one worked on last.
+
+    Where all ``references`` are ids, these alone say which runs are meant.
+
+    On a terminal the folder's is named where it is not the one worked on last.
+
+    Raises:
+        NotFound: nothing was run on the task of this folder.
+        UsageError: the folder can't be read as a task.
+    """
+    if named or not folder_here() or (references and not any(text[:1] in ("@", "#") for text in references)):
+        return named or None
+    from autoresearch.ask import questions
+    from autoresearch.ask.requests import OfTask
+    from autoresearch.task.loading import load_task
+    from autoresearch_cli.rendering.output import is_terminal, say
+
+    other = "another task: --task NAME"
+    try:
+        task = load_task(Path.cwd(), program=b"")  # the program may be broken: it is being edited
+        task = task if task.is_pinned else load_task(Path.cwd())
+    except UsageError as error:
+        raise UsageError(f"{error}", hint="; ".join(filter(None, (error.hint, other)))) from error
+    digest = ""
+    for text in (task.digest.hex(), task.name):  # where no baseline is pinned, an edit makes another of the same name
+        with suppress(NotFound, AmbiguousId):
+            digest = digest or ask(questions.attacks, OfTask(task=text)).digest
+    if not digest:
+        raise NotFound(
+            f"no run on {task.name}, the task of this folder, is here yet", hint=f"autoresearch run; {other}"
+        )
+    if is_terminal():
+        with suppress(NotFound):  # the others are archived
+            last = ask(questions.attacks, OfTask())
+            if last.digest != digest:
+                name = last.task if last.task != task.name else last.digest[:12]
+                say(f"on {task.name}, the task of this folder; the one worked on last: --task {name}")
+    return digest
 
 
 def task_folder(text: str) -> Path:

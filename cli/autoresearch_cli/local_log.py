@@ -77,7 +77,7 @@ def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
 
 
 @contextmanager
-def open_desk(task: str = "") -> Iterator[Desk]:
+def open_desk(task: str | None = None) -> Iterator[Desk]:
     """Open the log of this machine; without one it is empty. ``task`` is the one that is named.
 
     Nothing is written, but for what follows from a trust list that no daemon has taken in.
@@ -90,7 +90,7 @@ def open_desk(task: str = "") -> Iterator[Desk]:
             _take_in_trust(paths, log)
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
         me, seed = (own.public, bytes(own.key)) if own else (None, None)
-        yield Desk(log, blobs, me, seed, paths.home_local, home.now_ms, task)
+        yield Desk(log, blobs, me, seed, paths.home_local, home.now_ms, task or "")
 
 
 def _take_in_trust(paths: Paths, log: Log) -> None:

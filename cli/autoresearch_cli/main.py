@@ -20,6 +20,7 @@ import typer
 from typer import Abort, TyperException
 
 from autoresearch.errors import PIP_INSTALL, AutoresearchError
+from autoresearch_cli.catalogue import first_example
 from autoresearch_cli.groups import CommandGroup
 from autoresearch_cli.synonyms import argument_of, extra_of, line_of, option_of, setting_of
 
@@ -60,6 +61,8 @@ def mishap(error: Exception) -> Mishap:
             for path in (Path(error.filename), *Path(error.filename).parents):
                 if path.is_file():
                     return Mishap(f"{path} is not a folder", hint="name a folder", exit_status=2)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "make room on that disk"
         if error.errno == errno.EXDEV:  # a link that leads out of its folder
             hint = "copy the file there"
         return Mishap(f"{error.strerror or error}{place}", hint=hint)
@@ -108,6 +111,8 @@ def _meant(error: TyperException, message: str, context: Context) -> tuple[str, 
         return f"There is no command '{noun} {word[1]}'.", line and f"autoresearch {line}", ""
     if message == "Missing argument 'ID'.":
         return message, f"{path} @, for the best run; others: autoresearch run list", ""
+    if message.startswith("Missing ") and (example := first_example(command.epilog or "")):
+        return message, f"such as: {example}", ""
     name = getattr(error, "option_name", "")
     sentence = f"There is no option {name}."
     if option := option_of(name, own):
@@ -154,7 +159,16 @@ class _AsItIs:
             number = kind(value)
             if (about.min is None or about.min <= number) and (about.max is None or number <= about.max):
                 return number
-        return value if value is None else self._convert(self._kind).coerce(value, **context)
+        if value is None:
+            return None
+        try:
+            return self._convert(self._kind).coerce(value, **context)
+        except typer.BadParameter as error:
+            if kind not in _PLAIN_NUMBER or about.parser is not None:
+                raise
+            bounds = f" from {about.min} to {about.max}" if about.max is not None else f" of {about.min} and more"
+            number_words = f"{'whole ' if kind is int else ''}number{bounds if about.min is not None else ''}"
+            raise typer.BadParameter(f"“{value}” is no {number_words}", error.ctx, error.param) from error
 
 
 _PLAIN_NUMBER = {int: re.compile(r"-?[0-9]{1,15}"), float: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")}

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from autoresearch.ask.node import Health, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut
-from autoresearch.paths import Paths
-from autoresearch.words import WHY_SENTENCES, Why
+from autoresearch.paths import Paths, written
+from autoresearch.words import WHY_SENTENCES, Result, Why
 from autoresearch_cli import home
 from autoresearch_cli.rendering.output import say
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import subprocess
 
 # A cold start reads the log, on a busy machine for half a minute; more than three mean that something hangs.
-READY_SECONDS, SLOW_SECONDS = 180.0, 10.0
+READY_SECONDS, SLOW_SECONDS = 180.0, 3.0
 # It answers but is not ready: the sandbox's test takes seconds; a full disk or a log that is behind lasts.
 UNREADY_SECONDS = 15.0
 POLL_SECONDS = 0.05
@@ -68,7 +68,8 @@ def start(
     if not detached:
         output_file(paths).unlink(missing_ok=True)
         return subprocess.Popen([*command, "--verbose"], env=environment, stdin=subprocess.DEVNULL)
-    descriptor = os.open(output_file(paths), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with written():
+        descriptor = os.open(output_file(paths), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         # A session of its own: closing the terminal or Ctrl-C in it doesn't reach the daemon.
         return subprocess.Popen(
@@ -154,7 +155,7 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
     while time.monotonic() < deadline:
         if (code := ended()) is not None:
             error = AutoresearchError(
-                f"the daemon did not start: {last_words(home.paths()) or f'exit status {code}'}",
+                f"the daemon did not start: {last_words(home.paths()) or _ailment() or f'exit status {code}'}",
                 hint=f"autoresearch node doctor; its log is {home.paths().daemon_log}",
             )
             if AutoresearchError.exit_status < code <= MOST_EXIT_STATUS:
@@ -168,9 +169,10 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
                 if health is None:
                     deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
                 health = answer
-        if health is None and not is_slow and time.monotonic() > begun + SLOW_SECONDS:
+        if not is_slow and time.monotonic() > begun + SLOW_SECONDS:
             is_slow = True
-            say(f"the daemon takes long to start, as on a busy machine; it has {seconds:.0f} s")
+            slowly = f"it loads its program and the log, slowly on a busy machine; it has {seconds:.0f} s"
+            say(f"waiting for the daemon: {health.reason if health else slowly}")
         time.sleep(POLL_SECONDS)
     if health is None:
         raise TimedOut(f"the daemon does not answer after {seconds:.0f} s", hint="autoresearch node doctor")
@@ -231,6 +233,14 @@ def last_words(paths: Paths) -> str:
     if len(lines) > 1 and lines[-1].startswith("  "):
         return f"{lines[-2].removeprefix('autoresearchd: ')} → {lines[-1].strip()}"[-500:]
     return lines[-1][-500:] if lines else ""
+
+
+def _ailment() -> str:
+    """What keeps this home from being used, with its remedy: a daemon whose output has no room can't say so."""
+    from autoresearch.ask.health import conditions, examine
+
+    checks = conditions(examine(home.paths(), home.environment(), home.now_ms()))
+    return next((f"{check.detail} → {check.fix}" for check in checks if check.result == Result.FAILED), "")
 
 
 OPENER = "open-pages.html"

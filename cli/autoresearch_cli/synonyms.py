@@ -100,6 +100,7 @@ _OPTIONS = {
     "--format": "--csv --tsv --jsonl --mlflow",
     "--checkpoint": "--weights --save --download",
     "--debug": "--verbose",
+    "-n": "--count --limit --number --max",
 }
 # An option of other tools that is an argument here, by the argument's name in the help.
 _ARGUMENTS = {

@@ -11,8 +11,8 @@ import sys
 import msgspec
 
 from autoresearch.ask.requests import WorkRequest
-from autoresearch.errors import AutoresearchError, Refused
-from autoresearch.paths import NETWORK_VARIABLE, Paths
+from autoresearch.errors import AutoresearchError
+from autoresearch.paths import NETWORK_VARIABLE, Paths, written
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import MAIL_PASSWORD_VARIABLE, Api, Settings, load_settings
 from autoresearch.text import sanitised
@@ -36,12 +36,9 @@ def main() -> None:
         os.environ[NETWORK_VARIABLE] = paths.folder  # workers stay in this network when another one is put in use
         settings, sources = load_settings(paths.settings, os.environ)
         settings = with_options(settings, options)
-        try:
-            paths.create()
+        paths.create()
+        with written():
             set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
-        except OSError as error:
-            hint = "let it be written, or set AUTORESEARCH_HOME to another folder"
-            raise Refused(f"{error.filename} can't be written: {error.strerror}.", hint=hint) from error
         devices = named_devices(settings.work.device)
         sys.setswitchinterval(SWITCH_SECONDS)
         tcp = tcp_of(settings.api, paths, fixed=sources["api.port"] != "default")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from autoresearch_cli.acts.task_folders import network_task
 from autoresearch_cli.models import ClosedChallengeAnswer, GradesAnswer, NewChallengeAnswer
 
 from autoresearch.ask.acts.networks import home_networks
@@ -22,6 +23,7 @@ from autoresearch.log.bundle import is_bundle
 from autoresearch.paths import NETWORKS, Paths
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.task.folders import pin_baseline
+from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.text import UNIT_MS
 from autoresearch.trust.invite import join_with, read_invite
@@ -112,6 +114,15 @@ def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path:
     assert (again.contestants[0].runs, again.contestants[0].counted) == (3, 2)
     refused = cli("challenge", "close", "-o", str(folder))
     assert (refused.exit_code, "holds something already" in refused.stderr) == (6, True)
+
+
+@pytest.mark.slow
+def test_a_contest_is_worked_on_where_nobody_names_a_task(cli: Cli, toy: Task) -> None:
+    assert cli("challenge", "new", str(toy.folder), *FRIENDS).exit_code == 0
+    assert load_task(Path(network_task())).digest == toy.digest
+    assert cli("best").stderr == "→ autoresearch work\n"  # nothing is measured: there is no best run to look at
+    assert cli("node", "config", "set", "work.task", str(toy.folder)).exit_code == 0
+    assert network_task() == ""
 
 
 @pytest.mark.slow
@@ -303,6 +314,39 @@ main()
     assert again.exit_code == 0, again.stderr
     assert networks() == ["toy"]
     assert len(list((home_here().data / NETWORKS).iterdir())) == 1, "what was left is removed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["founding.join", "founding.as_html"])
+def test_a_founding_that_is_killed_before_its_page_goes_on_when_typed_again(
+    cli: Cli, process: Process, toy: Task, tmp_path: Path, step: str
+) -> None:
+    die = f"""
+import os, sys
+from autoresearch.ask.challenges import founding
+from autoresearch_cli.acts import contests
+from autoresearch_cli.main import main
+{step} = lambda *_, **__: os.kill(os.getpid(), {int(signal.SIGKILL)})
+main()
+"""
+    words = ("challenge", "new", str(toy.folder), "--ends", "7d", "--for", "class", "--codes", "3", "--no-up")
+    killed = process(*words, "--no-attack", "--title", "first", python=("-c", die))
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = cli(*words, "--no-attack", "--json")
+    assert again.exit_code == 0, again.stderr
+    assert "toy was founded, and interrupted before its page was written: it goes on as founded" in again.stderr
+    assert strictly(again.stdout, NewChallengeAnswer).title == "first"
+    assert sorted(path.name for path in (tmp_path / "toy-challenge").iterdir()) == [
+        "codes.csv",
+        "index.html",
+        "rules.md",
+    ]
+    codes = csv.DictReader((tmp_path / "toy-challenge" / "codes.csv").open())
+    assert [row["alias"] for row in codes] == ["student-1", "student-2", "student-3"]
+    contest = strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer)
+    assert [each.alias for each in contest.contestants if each.alias] == ["student-1", "student-2", "student-3"]
+    assert networks() == ["toy"]
+    assert "holds something already" in cli(*words, "--no-attack").stderr
 
 
 @pytest.mark.parametrize(

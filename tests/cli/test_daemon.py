@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -209,7 +210,10 @@ def test_a_daemon_that_starts_slowly_is_waited_for(
     monkeypatch.setattr(starting, "SLOW_SECONDS", 0.0)
     try:
         starting.ensure_running()
-        assert "takes long to start, as on a busy machine; it has 180 s" in capsys.readouterr().err
+        assert (
+            "waiting for the daemon: it loads its program and the log, slowly on a busy machine; it has 180 s"
+            in capsys.readouterr().err
+        )
         assert starting.is_running()
     finally:
         starting.stop()
@@ -236,6 +240,19 @@ def test_work_runs_as_many_as_asked_and_tells_of_each(process: Process, daemon: 
     assert json.loads(later[0])["id"] == finished[0].id + 1
     assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
     assert len(process("node", "records", "--kind", "run").stdout.splitlines()) == 3
+    command = [sys.executable, "-m", "autoresearch_cli", "work", "--runs", "1", "--follow", "--json"]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job of a shell in the background ignores it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - starts no thread before
+    ) as following:
+        assert following.stdout
+        assert all(following.stdout.readline() for _ in ("the status", "an event"))
+        following.send_signal(signal.SIGINT)
+        assert "the work goes on: autoresearch status" in following.communicate(timeout=120)[1]
 
 
 def followed_until(why: str) -> list[Event]:

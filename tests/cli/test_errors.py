@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from autoresearch_cli.groups import _command
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from autoresearch.ask.commands import COMMANDS
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import parse_id, short_id
 from tests.cli.conftest import Cli, Process
@@ -246,3 +249,31 @@ def test_streams_that_the_caller_closed_are_no_bug(filled: Filled, words: str, c
         ["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=250, check=False
     )
     assert (ended.returncode, "bug" in ended.stderr) == (0, False), ended.stderr
+
+
+def test_a_value_that_is_no_number_is_told_which_numbers_are(cli: Cli) -> None:
+    numbers = [
+        (path, each)
+        for path in COMMANDS
+        for each in _command(path).params
+        if each.param_type_name == "option" and each.metavar in ("N", "X")
+    ]
+    assert len(numbers) > 30
+    for path, option in numbers:
+        result = cli(*path.split(), option.opts[0], "x")
+        assert result.exit_code == 2, (path, option.name)
+        assert re.search("“x” is no (whole )?number( from .* to .*| of .* and more)?$", result.stderr, re.M), (
+            result.stderr
+        )
+        assert "Input should" not in result.stderr
+    assert "“0” is no whole number from 1 to 200" in cli("top", "-n", "0").stderr
+    assert "“inf” is no number" in cli("work", "--until", "inf").stderr
+
+
+def test_what_is_missing_is_shown_by_an_example(cli: Cli) -> None:
+    needing = [path for path in COMMANDS if any(each.required for each in _command(path).params)]
+    assert len(needing) > 20
+    for path in needing:
+        result = cli(*path.split())
+        hint = result.stderr.splitlines()[-1]
+        assert hint.startswith((f"→ such as: autoresearch {path} ", f"→ autoresearch {path} @")), result.stderr

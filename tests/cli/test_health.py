@@ -259,3 +259,17 @@ def test_a_full_disk_and_a_read_only_home_are_sentences(
     assert output.count(sentence.format(home=home)) == 1, output
     assert ended.returncode != 0
     assert ending in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap makes small disks")
+def test_a_daemon_that_has_no_room_for_a_word_is_told_of(home: Path) -> None:
+    home.mkdir()
+    up = f'head -c 4M /dev/zero >"{home}/fill"; exec "{sys.executable}" -m autoresearch_cli up'
+    ended = subprocess.run(
+        ["bwrap", "--dev-bind", "/", "/", "--size", str(4 << 20), "--tmpfs", str(home), "sh", "-c", up],
+        capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin", "AUTORESEARCH_HOME": str(home),
+        "PYTHONPATH": ":".join(sys.path), "AUTORESEARCH_API_PORT": "0"},
+    )  # fmt: skip
+    assert ended.returncode != 0
+    assert f"did not start: the disk is nearly full: 0 B free at {home}/cache → free some" in ended.stderr

@@ -25,6 +25,7 @@ from autoresearch.task.folders import pin_baseline
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.conftest import Process
+from tests.cli.filling import Filled
 from tests.cli.hostile import fill
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
@@ -87,7 +88,7 @@ async def refusal(client: Client, tool: str, **arguments: object) -> str:
 
 
 @pytest.mark.slow
-def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
+def test_without_a_daemon_what_reads_answers_and_what_acts_says_what_to_do(filled: Filled) -> None:
     async def talk(client: Client) -> None:
         listed = await client.list_tools()
         names = {tool.name for tool in listed.tools}
@@ -109,9 +110,28 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
         assert all(tool.input_schema["additionalProperties"] is False for tool in listed.tools)
         assert all(tool.description for tool in listed.tools)
         assert "autoresearch://history" in (await client.get_prompt("research")).messages[0].content.text
-        assert "the daemon is not running → autoresearch up" in await refusal(client, "status")
+        down = "the daemon is not running"
+        status = await answer(client, "status")
+        assert (status["state"], status["reason"]) == ("stopped", f"{down}, reading works → autoresearch up")
+        assert status["task"]["runs"] == 6
+        assert (await answer(client, "best"))["run"]["id"] == filled.best
+        for order in ("best", "newest"):
+            assert (await answer(client, "search_runs", order=order))["rows"]
+        for part in ("facts", "source", "log", "lineage"):
+            assert await answer(client, "show_run", run="@", part=part)
+        assert await answer(client, "diff", old="@~1", new="@")
+        assert (await answer(client, "effects"))["rows"]
+        assert "facts" in (await answer(client, "notes", query="what is the best value?"))[OTHERS]
+        for resource in ("history", "programs/@"):
+            assert (await client.read_resource(f"autoresearch://{resource}")).contents[0].text
+        acts: dict[str, dict[str, object]] = {
+            "run": {}, "result": {"name": "p1"}, "cancel": {"name": "p1"}, "note": {"text": "what it shows"},
+            "claim": {"hypothesis": "nearer", "program": "X = 1"},
+        }  # fmt: skip
+        for tool, arguments in acts.items():
+            assert f"{down} → autoresearch up" in await refusal(client, tool, **arguments)
 
-    over_stdio(talk, str(toy))
+    over_stdio(talk, str(filled.task.folder))
 
 
 @pytest.mark.slow

@@ -6,11 +6,21 @@ import re
 
 import msgspec
 import pytest
+from autoresearch_cli.commands.work import say_orders
 from autoresearch_cli.event_display import finished_line
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.status import meanwhile, status_lines
 
-from autoresearch.ask.node import Event, NetworkStatus, PeersAnswer, PeerView, RunInHand, StatusAnswer, WorkerStatus
+from autoresearch.ask.node import (
+    Event,
+    NetworkStatus,
+    OrderView,
+    PeersAnswer,
+    PeerView,
+    RunInHand,
+    StatusAnswer,
+    WorkerStatus,
+)
 from autoresearch.ask.people.voters import way_to_count
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import ParticipantView
@@ -126,3 +136,14 @@ def test_no_hint_names_what_was_just_typed(cli: Cli, filled: Filled, line: str) 
     assert typed.exit_code == 0, typed.output
     words = re.escape(line.removesuffix(" @"))
     assert not re.search(rf"→.*\bautoresearch {words}(,|$| ID(,|$))", typed.stderr, re.M), typed.stderr
+
+
+def test_an_order_that_takes_the_place_of_another_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (OrderView(number=number, task="moons", state="working") for number in (1, 2))
+    status = msgspec.structs.replace(node("working", Why.ASKED), orders=[second])
+    for instead, runs in ((False, "a run in progress goes on"), (True, "its runs in progress are stopped")):
+        say_orders([first], status, instead=instead)
+        assert capsys.readouterr().err.splitlines() == [
+            f"order 2 takes the place of order 1, on moons: {runs}",
+            "order 2 moons · without an end · working",
+        ]

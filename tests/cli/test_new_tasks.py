@@ -28,11 +28,12 @@ print("loss:", RATE + random.random())
 
 def test_a_cpp_file_alone_is_built_and_its_header_fixed(process: Process, tmp_path: Path) -> None:
     header = {"bench.cpp": '#include "util.h"\n' + CPP, "util.h": "\n"}
-    folder = write_files(tmp_path / "bench", header)
+    folder = write_files(tmp_path / "ベンチ", header)
     result = process("task", "new", str(folder))
     assert result.returncode == 0, result.stderr
     assert "running bench.cpp and compile_flags.txt twice" in result.stderr
     assert "both runs gave the same latency" in result.stderr
+    assert "called task, as its folder's name has no Latin letters → write its name in task.toml first" in result.stderr
     task = load_task(folder)
     assert (task.recipe.command, task.recipe.build) == ("./bench", "g++ @compile_flags.txt -o bench bench.cpp")
     assert (set(task.harness), task.metric.name, task.metric.noise) == ({"util.h"}, "latency", 0)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.task.folders import write_task
+from autoresearch.task.folders import name_of_task, write_task
 from autoresearch.task.loading import load_task
 
 PREPARE = """
@@ -92,3 +93,21 @@ def test_a_broken_source_is_refused(bare: Path) -> None:
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         write_task(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("pä th", "pa-th"),
+        ("Größe_2", "grosse-2"),
+        ("Smørrebrød Æble", "smorrebrod-aeble"),
+        ("Łódź", "lodz"),
+        ("ﬁne № 1", "fine-no-1"),
+        ("数据-mnist", "mnist"),
+        ("数据", ""),
+        ("--", ""),
+    ],
+)
+def test_a_task_is_called_as_its_folder_in_plain_letters(tmp_path: Path, folder: str, name: str) -> None:
+    assert name_of_task(tmp_path / folder) == name
+    assert name_of_task(tmp_path / unicodedata.normalize("NFD", folder)) == name

@@ -9,7 +9,6 @@ the same seed: published a second time it would look like a copy.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 from collections import Counter
@@ -30,13 +29,13 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import own_keys
-from autoresearch.paths import FOLDER, NETWORKS, Paths, sync_path
+from autoresearch.paths import FOLDER, NETWORKS, Paths, sync_path, written
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Network, Record
 from autoresearch.text import did_you_mean, one_line
 from autoresearch.trust.invite import Invitations
 from autoresearch.trust.manifest import DEFAULT_MANIFEST, NetworkManifest
-from autoresearch.trust.manifest_file import load_manifest, save_manifest
+from autoresearch.trust.manifest_file import load_manifest, save_manifest, write_whole
 from autoresearch.words import RunStatus
 
 # Of an id, in hexadecimal: in the name of a folder, beside a name that two networks have, and what a person must type.
@@ -147,18 +146,9 @@ def use_network(paths: Paths) -> None:
     Raises:
         Refused: that can't be written.
     """
-    temporary = paths.in_use.with_name(f".{paths.in_use.name}.{secrets.token_hex(4)}")
-    try:
-        paths.create()
-        with temporary.open("x", encoding="utf-8") as file:
-            file.write(f"{paths.folder}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(paths.in_use)
-    except OSError as error:
-        raise Refused(f"{paths.in_use} can't be written: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    paths.create()
+    with written(paths.in_use):
+        write_whole(paths.in_use, f"{paths.folder}\n")
 
 
 def found_network(paths: Paths, manifest: NetworkManifest, fill: Callable[[Paths], None]) -> Paths:
@@ -172,7 +162,7 @@ def found_network(paths: Paths, manifest: NetworkManifest, fill: Callable[[Paths
     """
     paths.create()
     stage = paths.of_network(f"{_UNFINISHED}{secrets.token_hex(4)}")
-    try:
+    with written(hint="check its permissions"):
         with lock_device(paths.keys / "device.key"):
             for root in (paths.data, paths.state):
                 for left in (root / NETWORKS).glob(f"{_UNFINISHED}*"):
@@ -186,8 +176,6 @@ def found_network(paths: Paths, manifest: NetworkManifest, fill: Callable[[Paths
         finally:
             for folder in (stage.log.parent, stage.local.parent):
                 shutil.rmtree(folder, ignore_errors=True)
-    except OSError as error:
-        raise Refused(f"{error.filename} can't be written: {error.strerror}", hint="check its permissions") from error
     return place
 
 

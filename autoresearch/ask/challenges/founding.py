@@ -14,7 +14,7 @@ import msgspec
 
 from autoresearch.ask.acts.attack_reports import publish_report
 from autoresearch.ask.acts.joining import Membership, NamedNetwork, join, own_root
-from autoresearch.ask.acts.networks import found_network
+from autoresearch.ask.acts.networks import HomeNetwork, found_network, home_networks
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.attacks import attacks_answer
 from autoresearch.ask.challenges.board import challenge_here
@@ -22,7 +22,7 @@ from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_mar
 from autoresearch.ask.lookup import task_of
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.log import Log
-from autoresearch.paths import Paths
+from autoresearch.paths import Paths, written
 from autoresearch.record.kinds import TITLE_CHARACTERS, Contest
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
@@ -128,16 +128,30 @@ def _name(plan: ContestPlan) -> str:
     return plan.name or _NO_NAME.sub("-", plan.task.name).strip(".-_")[:_NAME_CHARACTERS] or "contest"
 
 
+def unfinished_contest(paths: Paths, task: Task) -> HomeNetwork | None:
+    """The network of a contest on this task whose founding was interrupted before its page of rules was written."""
+    begun = (network for network in home_networks(paths) if unwritten_page(network.paths).exists())
+    return next((network for network in begun if network.manifest.tasks == (task.digest,)), None)
+
+
+def unwritten_page(paths: Paths) -> Path:
+    """A file that lies beside a network from its founding as a contest until the page of rules is written."""
+    return paths.manifest.with_name("contest-without-page")
+
+
 def found_contest(paths: Paths, plan: ContestPlan, now_ms: int, *, signer: KeyPair | None = None) -> Membership:
     """Make the network of a contest, publish its task and its end in it, and make it the network in use.
 
     ``signer`` is the root key where it lies here under a passphrase: it lets this device speak for it.
 
-    A process that is killed leaves the home as it was, or with the whole network. No daemon may run meanwhile.
+    A process that is killed leaves the home as it was, or with the whole network. No daemon may run meanwhile. A
+    contest on this task that has no page yet is taken up as it is.
 
     Raises:
         Refused: something can't be written, or this device may not sign.
     """
+    if begun := unfinished_contest(paths, plan.task):
+        return join(paths, NamedNetwork(begun.manifest, by_word=False))
     root = own_root(paths)
     manifest = manifests.new_manifest(
         _name(plan),
@@ -157,6 +171,7 @@ def found_contest(paths: Paths, plan: ContestPlan, now_ms: int, *, signer: KeyPa
                 publish_report(notebook, plan.task, now_ms)
             body = Contest(task=plan.task.digest, title=plan.title, begins=now_ms, ends=plan.ends_ms, runs=plan.runs)
             publish(notebook, body, now_ms)
+        write_whole(unwritten_page(place), "")
 
     found_network(paths, manifest, fill)
     return join(paths, NamedNetwork(manifest, by_word=False))
@@ -219,9 +234,7 @@ def write_page(folder: Path, rules: Sequence[PageSection], join_section: PageSec
     """Write the page of rules as Markdown and as HTML; each file is whole or as it was. Raises Refused."""
     sections = [*rules, join_section]
     files = {folder / MARKDOWN: as_markdown(sections), folder / HTML: as_html(sections)}
-    try:
+    with written(folder, "check its permissions"):
         for path, text in files.items():
             write_whole(path, text)
-    except OSError as error:
-        raise Refused(f"{folder} can't be written: {error.strerror}", hint="check its permissions") from error
     return list(files)

@@ -34,6 +34,7 @@ from autoresearch.task.folders import copy_task, pin_baseline
 from autoresearch.task.loading import MANIFEST, load_task, program_in, read_file
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
+from autoresearch.text import latin
 from autoresearch_cli import home
 from autoresearch_cli.ideas import program_text
 from autoresearch_cli.local_log import open_desk, with_blobs
@@ -96,7 +97,7 @@ class Thinker:
 
 
 def _named(words: str, digest: str) -> str:
-    stem = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40]
+    stem = re.sub(r"[^a-z0-9]+", "-", latin(words).lower()).strip("-")[:40]
     return f"{_OWN}{stem or 'cheat'}-{digest[:6]}"
 
 

@@ -20,6 +20,7 @@ from autoresearch.ask.challenges.founding import (
     ContestPlan,
     found_contest,
     rules_for,
+    unwritten_page,
     write_page,
 )
 from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, joining
@@ -29,7 +30,7 @@ from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
-from autoresearch.paths import put_folder
+from autoresearch.paths import put_folder, written
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Contest
 from autoresearch.record.record import DAY_MS
@@ -58,7 +59,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def check_invites(kind: ContestKind, uses: int, codes: int | None) -> int:
     """How many participants the invites of a contest admit together. Raises UsageError where that can't be."""
     if (kind == "class") != (codes is not None):
-        raise UsageError("--codes N goes with --for class: it makes a one-time code for each participant")
+        raise UsageError(
+            "--codes N goes with --for class: it makes a one-time code for each participant",
+            hint="autoresearch challenge new DIR --ends 7d --for class --codes 30",
+        )
     number = uses if codes is None else codes
     if not 1 <= number <= USES_MAX:
         raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}")
@@ -118,6 +122,7 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
     sent = to_be_sent(manifest, addresses)
     days = min(math.ceil((plan.ends_ms - now_ms) / DAY_MS), DAYS_MAX)
     invitations = Invitations(paths.manifest, manifest.network)
+    invitations.forget()  # those of a founding that was interrupted were given to nobody
     codes = [("", write_invite(sent))]
     if plan.kind == "class":
         width = len(str(number))
@@ -136,6 +141,7 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
         record, task = challenge_here(desk.log)
         body = record.body_as(Contest)
         pages = write_page(page, rules_for(desk.log, body), joining(line, admits=not manifest.trust.attestors))
+    unwritten_page(paths).unlink(missing_ok=True)
     return NewChallengeAnswer(
         network=manifest.network.name,
         network_id=manifest.network.id.hex(),
@@ -201,10 +207,8 @@ def check_new_folder(folder: Path) -> None:
 def write_result(answer: ChallengeAnswer, folder: Path) -> ClosedChallengeAnswer:
     """Write the final board, the marks, the pages and the bundle; the folder appears when it is whole."""
     check_new_folder(folder)
-    try:
+    with written(folder.parent, "name another: -o FOLDER"):
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise Refused(f"{folder.parent} can't be written: {error.strerror}", hint="name another: -o FOLDER") from error
     try:
         place = beside / folder.name
         place.mkdir()
@@ -290,9 +294,7 @@ def _is_number(cell: str) -> bool:
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """Write a file as a whole, ``private`` for this user alone. Raises Refused."""
-    try:
+    with written(path, "check its permissions"):
         write_whole(path, text)
         if private:
             path.chmod(0o600)
-    except OSError as error:
-        raise Refused(f"{path} can't be written: {error.strerror}", hint="check its permissions") from error

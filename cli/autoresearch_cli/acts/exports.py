@@ -131,7 +131,7 @@ def _update(updating: _Updating, task: str, *, follow: bool, json: bool) -> None
     with _errors_of(updating.form, updating.place):
         # The place says which task it has.
         earlier = updating.extension.task(updating.place)
-        reference = task or (earlier.hex() if earlier else "")
+        reference = task or (earlier.hex() if earlier else home.task_meant(""))
     digest = updating.desk.task(reference).digest
     if follow:
         _follow(updating, digest, json=json)

@@ -79,6 +79,12 @@ def named_folder(task: str) -> Path:
             return shipped.folder
 
 
+def network_task() -> str:
+    """The folder of the task that the network was founded for, as a contest's; nothing where the settings name one."""
+    tasks = () if home.settings().work.task else home.manifest().tasks
+    return str(named_folder(tasks[0].hex())) if tasks else ""
+
+
 def _check_named(task: str) -> None:
     if not task:  # a variable that a script did not set, not a wish for whatever comes by default
         raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")

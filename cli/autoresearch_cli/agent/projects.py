@@ -70,7 +70,11 @@ def project_path(text: str) -> Path:
     ini = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
     if ini is None:
         is_task = (start / "task.toml").exists()
-        hint = "a task's runs: autoresearch run list" if is_task else "autoresearch init makes a project"
+        hint = (
+            "of this task folder: autoresearch publish task; its runs are published as they end"
+            if is_task
+            else "autoresearch init makes a project"
+        )
         raise NotFound(f"there is no {INI} in {start}", hint=hint)
     return ini
 

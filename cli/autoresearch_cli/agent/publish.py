@@ -275,7 +275,7 @@ def get(
     json: Json = False,
 ) -> None:
     """Write a published run as a folder: the project with what it had learned, or a task with the run's program."""
-    with open_desk(task) as desk:
+    with open_desk(home.task_meant(task, reference)) as desk:
         record = desk.log.records.get(desk.record(reference))
         if not isinstance(record.body, Run):
             raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")

@@ -149,7 +149,7 @@ def reports(
         str,
         typer.Argument(
             metavar="TASK",
-            help="A task's name, digest or folder. Left out: the one worked on last.",
+            help="A task's name, digest or folder. Left out: the one here, or worked on last.",
             autocompletion=complete_task,
         ),
     ] = "",
@@ -169,8 +169,8 @@ def reports(
         say(f"→ does it end so here, too? autoresearch task attack {report.digest[:12]}")
         return
     is_folder = "/" in task or (task and typed_path(task).exists())
-    digest = load_task(home.existing_folder(task)).digest.hex() if is_folder else task
-    answer = home.ask(questions.attacks, OfTask(task=digest or None))
+    digest = load_task(home.existing_folder(task)).digest.hex() if is_folder else home.task_meant(task)
+    answer = home.ask(questions.attacks, OfTask(task=digest))
     yield answer
     with paged():
         print_list(REPORT_COLUMNS, answer.reports, now_ms=home.now_ms())

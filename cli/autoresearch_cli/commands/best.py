@@ -42,7 +42,7 @@ def best(
     """The best program of a task so far: the best confirmed run, and the best provisional and reported ones."""
     if home.is_new() and not task:
         raise NoTaskYet
-    answer = home.ask(questions.best, OfTask(task=task or None))
+    answer = home.ask(questions.best, OfTask(task=home.task_meant(task)))
     if not code:
         yield from _report(answer, named=bool(task))
         return
@@ -62,6 +62,9 @@ def _report(answer: BestAnswer, *, named: bool) -> Answered:
         say(line)
     if others := other_tasks(answer.other_tasks):
         say(others)
+    if answer.task.best is None:
+        say(f"→ {home.next_run()}")
+        return
     at = f" --task {answer.task.name}" if named else ""
     say(f"→ autoresearch best --code{at}, autoresearch run lineage @{at}, autoresearch diff @{at}")
 
@@ -98,7 +101,7 @@ def top(
     if component:
         _component_top(task, component, limit, budget, json=json)
         return
-    question = TopOf(task=task or None, limit=limit, budget=budget, hidden=hidden)
+    question = TopOf(task=home.task_meant(task), limit=limit, budget=budget, hidden=hidden)
     if is_attended() and not json:
         from autoresearch_cli.acts.live_top import show_live
         from autoresearch_cli.commands.show import diff, show
@@ -155,14 +158,14 @@ def _component_top(task: str, component: str, limit: int, budget: float | None, 
 
 @app.command(
     "task effects",
-    ("autoresearch task effects", "on the task worked on last"),
+    ("autoresearch task effects", "on the task of this folder, or worked on last"),
     ("autoresearch task effects moons", "on one task"),
     ("autoresearch task effects --json", "the same for a program"),
     see="top, run lineage, note ask",
 )
 def effects(*, task: Task = "") -> Answered:
     """What each setting of a task did to the metric, in pairs of a run and its parent."""
-    answer = home.ask(questions.effects, OfTask(task=task or None))
+    answer = home.ask(questions.effects, OfTask(task=home.task_meant(task)))
     yield answer
     for line in (*answer.notes, *(f"dead end: {end.sentence}" for end in answer.dead_ends)):
         say(line)

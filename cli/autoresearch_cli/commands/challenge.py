@@ -11,7 +11,14 @@ import typer
 
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.challenges.answers import ChallengeAnswer
-from autoresearch.ask.challenges.founding import ContestKind, ContestPlan, check_plan, joining_line, parse_end
+from autoresearch.ask.challenges.founding import (
+    ContestKind,
+    ContestPlan,
+    check_plan,
+    joining_line,
+    parse_end,
+    unfinished_contest,
+)
 from autoresearch.ask.challenges.rules import HTML
 from autoresearch.ask.requests import ChallengeEndRequest, ChallengeOf
 from autoresearch.ask.runs.answers import TopAnswer
@@ -90,12 +97,17 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
         attestors=tuple(dict.fromkeys(map(parse_key, attestor or ()))),
         needed=needed,
     )
-    check_plan(plan, page)
     number = contests.check_invites(kind, uses, codes)
+    begun, lacking = unfinished_contest(home.paths(), task), ""
+    if begun is None:
+        check_plan(plan, page)
     signer = contests.locked_root()
-    contests.check_task(task)
-    lacking = attacked_before(task, try_it=attack)
-    plan = msgspec.structs.replace(plan, attacked=not lacking)
+    if begun is None:
+        contests.check_task(task)
+        lacking = attacked_before(task, try_it=attack)
+        plan = msgspec.structs.replace(plan, attacked=not lacking)
+    else:
+        say(f"the contest {begun.name} was founded, and interrupted before its page was written: it goes on as founded")
     contests.found_network_of(plan, signer=signer, start=start)
     answer = contests.invite(plan, page, number)
     yield answer

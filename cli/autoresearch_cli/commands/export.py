@@ -165,7 +165,7 @@ def export_task(
     elif bare or follow:
         raise UsageError("--bare and --follow go with --git", hint="autoresearch task export --git DIR")
     else:
-        export_pages(html, task, json=json)
+        export_pages(html, home.task_meant(task) or "", json=json)
 
 
 def write_as_bundle(name: str, task: str, blobs: BundledBlobs, *, json: bool) -> None:

@@ -128,10 +128,12 @@ def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] 
 
 
 def _work() -> None:
+    from autoresearch_cli.acts.task_folders import network_task
     from autoresearch_cli.commands.work import say_default
 
-    home.client().ask(Node.work, WorkRequest())
-    say_default("")
+    task = network_task()
+    home.client().ask(Node.work, WorkRequest(task=task))
+    say_default(task)
 
 
 def _report(state: str, *, json: bool) -> None:

@@ -17,7 +17,7 @@ from autoresearch.ask.discussion import AskAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.notes import note_on
 from autoresearch.ask.requests import MAXIMUM_ROWS, AskRequest, NoteRequest, NotesOf, SearchKind, SearchOf
-from autoresearch.errors import DaemonNotRunning, UsageError
+from autoresearch.errors import DaemonNotRunning, NotFound, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.node import SHIPPED_COLUMNS, SearchHits, search_lists
 from autoresearch.face.columns.people import NOTE_COLUMNS
@@ -65,9 +65,10 @@ def note(
     runs, text = ([], first) if second is None else ([first], second)
     if second is None and len(first.split()) == 1:
         raise UsageError(f"“{first}” alone says nothing", hint='autoresearch note add RUN "what the run shows"')
-    with open_desk(task) as desk:
+    about = task if instead_of else home.task_meant(task, *runs, *(evidence or []))
+    with open_desk(about) as desk:
         ids = [format_id(desk.record(run)) for run in (*runs, *(evidence or []))]
-        named = desk.task().digest.hex() if task else ""
+        named = desk.task().digest.hex() if about else ""
         request = NoteRequest(text=text, evidence=ids, topic=topic, task=named, instead_of=instead_of)
         note_on(desk.log, request, author=desk.me, archived=desk.archived())
     answer = home.ask(publishing.note, request)
@@ -85,7 +86,7 @@ def note(
 
 @app.command(
     "note list",
-    ("autoresearch note list", "the newest notes on the task worked on last"),
+    ("autoresearch note list", "the newest notes on the task of this folder, or worked on last"),
     ("autoresearch note list cosine schedule", "those that fit these words best"),
     ("autoresearch note list --task moons -n 50 --json", "of one task, for a program"),
     see="note add, note ask, run claims, node records --kind note",
@@ -101,7 +102,7 @@ def notes(
 ) -> Answered:
     """The notes on a task, newest first, or those that fit your words best: insights, hypotheses, imported work."""
     words = " ".join(query or [])
-    answer = home.ask(questions.notes, NotesOf(task=task or None, query=words, limit=limit, hidden=hidden))
+    answer = home.ask(questions.notes, NotesOf(task=home.task_meant(task), query=words, limit=limit, hidden=hidden))
     yield answer
     with paged():
         print_list(NOTE_COLUMNS, answer.notes, now_ms=home.now_ms())
@@ -133,7 +134,7 @@ def ask(
     Where a language model is set up (llm.model), the running daemon has it put that into sentences that cite records.
     """
     question = " ".join(words)
-    with open_desk(task) as desk:
+    with open_desk(home.task_meant(task)) as desk:
         published = desk.task()
         answer = ask_answer(desk.log, desk.blobs, published, question, now_ms=home.now_ms(), me=desk.me)
     if not no_model and home.settings().llm.model:
@@ -179,10 +180,10 @@ def search(
 
     Without words it shows the newest of each kind.
     """
-    query = " ".join(words or [])
-    question = SearchOf(
-        query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=task or None, hidden=hidden
-    )
+    query, about = " ".join(words or []), None
+    with suppress(NotFound):  # of the folder's task is no run here, but others' components are
+        about = home.task_meant(task)
+    question = SearchOf(query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=about, hidden=hidden)
     answer = home.ask(questions.search, question)
     yield answer
     ships = shipped_offers(query, of_type) if kind in (None, "component") else []

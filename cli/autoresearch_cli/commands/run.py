@@ -158,7 +158,7 @@ def _run_in_process(idea: Idea, display: Display) -> str:
 
 @app.command(
     "run list",
-    ("autoresearch run list", "the newest runs of the task worked on last"),
+    ("autoresearch run list", "the newest runs of the task of this folder, or worked on last"),
     ("autoresearch run list --state confirmed --sort value", "the confirmed ones, by value"),
     ("autoresearch run list --has muon --group LR", "by what they change, in groups by a setting"),
     see="top, node records, show, task effects",
@@ -184,7 +184,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
 ) -> catalogue.Answered:
     """The runs of a task as a table: reported and verified value, gain against the parent, state, what was changed."""
     criteria: dict[str, Any] = {
-        "task": task or None,
+        "task": home.task_meant(task),
         "state": state,
         "by": by,
         "has": has,
@@ -256,7 +256,9 @@ def unstar(reference: catalogue.Reference, *, task: catalogue.Task = "") -> cata
 
 
 def _choose(reference: str, task: str, *, starred: bool) -> catalogue.Answered:
-    identified = home.ask(questions.record, requests.OneRecord(id=reference, task=task or None)).record.id
+    identified = home.ask(
+        questions.record, requests.OneRecord(id=reference, task=home.task_meant(task, reference))
+    ).record.id
     answer = home.ask(questions.star, requests.StarRequest(id=identified, starred=starred))
     yield answer
     state = "starred" if starred else "not starred"
@@ -281,7 +283,9 @@ def believe(
 
     Runs that measure in the same way, and values as good, are believed with it. Look at `diff ID` before.
     """
-    identified = home.ask(questions.record, requests.OneRecord(id=reference, task=task or None)).record.id
+    identified = home.ask(
+        questions.record, requests.OneRecord(id=reference, task=home.task_meant(task, reference))
+    ).record.id
     answer = home.ask(publishing.believe, requests.BelieveRequest(id=identified, believed=not undo))
     yield answer
     belief = "no longer believed" if undo else "believed"
@@ -294,14 +298,14 @@ def believe(
 
 @app.command(
     "run claims",
-    ("autoresearch run claims", "on the task worked on last"),
+    ("autoresearch run claims", "on the task of this folder, or worked on last"),
     ("autoresearch run claims moons", "on one task"),
     ("autoresearch run claims --json", "the same for a program"),
     see="note list, note ask, run propose, node records --claims",
 )
 def claims(*, task: catalogue.Task = "") -> catalogue.Answered:
     """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
-    answer = home.ask(questions.claims, requests.OfTask(task=task or None))
+    answer = home.ask(questions.claims, requests.OfTask(task=home.task_meant(task)))
     yield answer
     if not answer.claims:
         say(f"nothing is being tried on {answer.task} now → {home.next_run()}")
@@ -327,8 +331,9 @@ def withdraw(
     yes: catalogue.Yes = False,
 ) -> catalogue.Answered:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
+    about = home.task_meant(task, reference)
     with open_desk() as desk:
-        meant = format_id(desk.record(reference, task)) if task else reference
+        meant = format_id(desk.record(reference, about)) if about else reference
         record = own_record(desk.log, meant, desk.me, archived=desk.archived())
         view = record_view(desk.log, record)
     if not yes:

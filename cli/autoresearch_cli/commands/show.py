@@ -17,7 +17,7 @@ from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.record.kinds import KINDS
-from autoresearch.text import json_text, parse_duration, size
+from autoresearch.text import did_you_mean, json_text, parse_duration, size
 from autoresearch.words import CONTESTED, RUN_MODES
 from autoresearch_cli import catalogue, home
 from autoresearch_cli.models import FieldAnswer, TextAnswer
@@ -62,7 +62,7 @@ def show(
     """One record, whole: for a run its numbers, where it ran, its source and what it printed."""
     if code + log + bool(field) + bool(checkpoint) > 1:
         raise UsageError("--code, --log, --checkpoint and --field can't be combined", hint="ask for one at a time")
-    request = OneRecord(id=reference, task=task or None)
+    request = OneRecord(id=reference, task=home.task_meant(task, reference))
     if checkpoint:
         _save_checkpoint(request, typed_path(checkpoint), json=json)
         return
@@ -187,9 +187,8 @@ def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
     value: object = by_name
     for part in name.split("."):
         if not isinstance(value, dict) or part not in value:
-            raise UsageError(
-                f"this {answer.record.kind} has no field {name}", hint=f"fields: {', '.join(sorted(by_name))}"
-            )
+            hint = did_you_mean(name, by_name) or f"fields: {', '.join(sorted(by_name))}"
+            raise UsageError(f"this {answer.record.kind} has no field {name}", hint=hint)
         value = value[part]
     if json:
         print_json(FieldAnswer(id=answer.record.id, name=name, value=value))
@@ -229,7 +228,7 @@ def diff(
 ) -> catalogue.Answered:
     """The change of the program between two runs, with their values and the constants that differ."""
     old, new = (reference, other) if other else (None, reference)
-    answer = home.ask(questions.diff, Difference(old=old, new=new, task=task or None))
+    answer = home.ask(questions.diff, Difference(old=old, new=new, task=home.task_meant(task, reference, other)))
     yield answer
     with paged():
         print_diff(answer)
@@ -248,7 +247,7 @@ def diff(
 )
 def lineage(reference: catalogue.Reference, *, task: catalogue.Task = "") -> catalogue.Answered:
     """The steps from the baseline to a run, each with what it gained."""
-    answer = home.ask(questions.lineage, OneRecord(id=reference, task=task or None))
+    answer = home.ask(questions.lineage, OneRecord(id=reference, task=home.task_meant(task, reference)))
     yield answer
     print_list(LINEAGE_COLUMNS, answer.steps)
     say("→ autoresearch diff ID shows one step")

@@ -29,7 +29,7 @@ from autoresearch.propose.search.proposal import nothing_to_change
 from autoresearch.run.attack.report import attacked, read_report
 from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.task.evaluator_template import Artifact
-from autoresearch.task.folders import copy_task, is_taken, pin_baseline, pin_fixed_files
+from autoresearch.task.folders import UNNAMED, copy_task, is_taken, name_of_task, pin_baseline, pin_fixed_files
 from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
@@ -55,6 +55,7 @@ from autoresearch_cli.rendering.output import print_json, print_labelled, print_
 if TYPE_CHECKING:
     from autoresearch.run.bench import Ceiling
 
+_NO_NAME = f"; it is called {UNNAMED}, as its folder's name has no Latin letters → write its name in task.toml first"
 _NAMED = "A task's name or the beginning of its digest."
 Present = Annotated[str, typer.Argument(metavar="TASK", help=_NAMED, autocompletion=complete_task)]
 PutAway = Annotated[str, typer.Argument(metavar="TASK", help=_NAMED, autocompletion=complete_archived)]
@@ -193,7 +194,8 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     if json:
         print_json(answer)
         return
-    say(f"{place} is a task: {answer.metric}, {answer.direction}")
+    unnamed = task.name == UNNAMED and not name_of_task(place)
+    say(f"{place} is a task: {answer.metric}, {answer.direction}{_NO_NAME if unnamed else ''}")
     names = [constant.name for constant in answer.search]
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     _say_all(left)

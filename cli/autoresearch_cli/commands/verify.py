@@ -70,7 +70,7 @@ def verify(
     if waiting:
         _list_waiting(task, json=json)
         return
-    with open_desk(task) as desk:
+    with open_desk(home.task_meant(task, reference)) as desk:
         run = format_id(desk.record(reference))
         unusual, program = _own_packages(desk, run), text_of(desk.log, desk.blobs, parse_id(run))
     if unusual is not None:
@@ -93,7 +93,7 @@ def verify(
 
 def _list_waiting(task: str, *, json: bool) -> None:
     """The runs that wait for verifiers, and what this node has to do with each."""
-    answer = home.ask(questions.verifications, OfTask(task=task or None))
+    answer = home.ask(questions.verifications, OfTask(task=home.task_meant(task)))
     if json:
         print_json(answer)
         return

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
@@ -50,7 +51,7 @@ def status(
 ) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
     if since:
-        question = SinceOf(task=task or None, since_ms=home.now_ms() - parse_duration(since))
+        question = SinceOf(task=home.task_meant(task), since_ms=home.now_ms() - parse_duration(since))
         happened = home.ask(questions.since, question)
         if json:
             print_json(happened)
@@ -103,11 +104,11 @@ def complete_executor(incomplete: str) -> list[str]:
 
 
 def _finite(text: str) -> float:
-    """A number; typer says what is wrong with a text that is none."""
-    number = float(text)
-    if not isfinite(number):
-        raise ValueError(text)
-    return number
+    """A number that is one."""
+    with suppress(ValueError):
+        if isfinite(number := float(text)):
+            return number
+    raise typer.BadParameter(f"“{text}” is no number")
 
 
 @app.command(
@@ -126,7 +127,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         typer.Argument(
             metavar="TASK",
             help="A task folder, or the name of a task that is published or ships (moons, grammar, gpt-small). "
-            "Left out: the one here, or in the settings, or moons.",
+            "Left out: the one here, of the settings, of the contest, or moons.",
             autocompletion=catalogue.complete_task,
         ),
     ] = None,
@@ -205,12 +206,12 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     from autoresearch.run.executors import HERE, executor_class
     from autoresearch.task.loading import load_task
     from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages
-    from autoresearch_cli.acts.task_folders import named_folder
+    from autoresearch_cli.acts.task_folders import named_folder, network_task
 
     if budget and task is None:
         raise UsageError("--budget is a size of a task", hint="name the task: autoresearch work gpt-small --budget m")
     folder = (
-        home.folder_here()
+        home.folder_here() or network_task()
         if task is None
         else str(named_folder(task if budget.lower() in SMALLEST else f"{task}-{budget.lower()}"))
     )
@@ -242,17 +243,18 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     else:
         say(state_sentence(status, home.now_ms()))
         if before:
-            say_orders(before, status)
+            say_orders(before, status, instead=request.instead)
         say_default(folder)
     if not follow:
         return
     with client.events() as events, choose_display() as display:
-        monitor = EventMonitor(display)
-        for event in events:
-            if json:
-                print_json(event)
-            else:
-                monitor.take(event)
+        take = print_json if json else EventMonitor(display).take
+        try:
+            for event in events:
+                take(event)
+        except KeyboardInterrupt:
+            say("the work goes on: autoresearch status; autoresearch node finish ends it")
+            raise
 
 
 def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
@@ -260,18 +262,19 @@ def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
     if json or not sys.stdin.isatty() or all(order.runs is None and order.for_ms is None for order in orders):
         return False
     for order in orders:
-        say(order_words(order, home.now_ms()))
+        say(f"order {order_words(order, home.now_ms())}")
     return not typer.confirm("Do the new order after those that end? (n: instead of them)", default=True, err=True)
 
 
-def say_orders(before: list[OrderView], status: StatusAnswer) -> None:
-    """Say what became of the orders of before, and where the new one stands."""
-    numbers = {order.number for order in status.orders}
+def say_orders(before: list[OrderView], status: StatusAnswer, *, instead: bool = False) -> None:
+    """Say what became of the orders of before, and where the new one stands; ``instead``: it ended their runs too."""
+    numbers = [order.number for order in status.orders]
     for order in before:
         if order.number not in numbers:
-            say(f"ended: {order_words(order, home.now_ms())}")
+            runs = "its runs in progress are stopped" if instead else "a run in progress goes on"
+            say(f"order {max(numbers, default='')} takes the place of order {order.number}, on {order.task}: {runs}")
     for order in status.orders:
-        say(order_words(order, home.now_ms()))
+        say(f"order {order_words(order, home.now_ms())}")
     if len(status.orders) > 1:
         say("→ autoresearch work --cancel N ends one of them; --instead in place of the default --then ends all before")
 

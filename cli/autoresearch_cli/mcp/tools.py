@@ -1,5 +1,7 @@
 """The tools for coding agents: each asks the daemon over its API and answers with small plain values.
 
+What only reads is answered from the log on this machine where no daemon runs, as by the command line.
+
 What others wrote stands apart from what this node computed.
 """
 
@@ -19,10 +21,11 @@ from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST
 from autoresearch.ask.acts.suggesting import suggest as suggestions
+from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
-from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
@@ -35,6 +38,7 @@ from autoresearch.task.program import source_digest
 from autoresearch.text import QUESTION_CHARACTERS, brief, one_line, sanitised
 from autoresearch_cli import home, ideas, outcomes
 from autoresearch_cli.acts.edits import place_edit
+from autoresearch_cli.commands.work import stopped
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.mcp.facts import (
     Facts,
@@ -93,8 +97,10 @@ class Tools:
 
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
-        client = self._client()
-        status = client.ask(Node.status)
+        try:
+            status = self._client().ask(Node.status)
+        except DaemonNotRunning as down:
+            status = msgspec.structs.replace(stopped(), reason=f"{down}, reading works → {down.hint}")
         facts = status_facts(status) | {"folder": str(self._folder())}
         try:
             digest = self._about("") or (status.task.digest if status.task else None)
@@ -102,13 +108,13 @@ class Tools:
             return facts | {"task": {"runs": 0, "next": [{"tool": "run", "arguments": {}}], "state": str(error)}}
         if digest is None:
             return facts
-        about = client.ask(questions.top, requests.TopOf(task=digest, limit=1)).task
-        claims = client.ask(questions.claims, requests.OfTask(task=digest)).claims
+        about = self._ask(questions.top, requests.TopOf(task=digest, limit=1)).task
+        claims = self._ask(questions.claims, requests.OfTask(task=digest)).claims
         return facts | {"task": task_facts(about)} | filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
-        answer = self._client().ask(questions.best, requests.OfTask(task=self._about(task)))
+        answer = self._ask(questions.best, requests.OfTask(task=self._about(task)))
         leading = {"run": run_facts(answer.run)} if answer.run else {}
         programs = {"confirmed": answer.confirmed, "provisional": answer.provisional, "reported": answer.reported}
         return {
@@ -131,12 +137,12 @@ class Tools:
         """
         limit = max(1, min(limit, ROWS_MAX))
         if order == "best" and not where:
-            top = self._client().ask(questions.top, requests.TopOf(task=self._about(task), limit=limit))
+            top = self._ask(questions.top, requests.TopOf(task=self._about(task), limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
         question = requests.RecordsOf(
             task=self._about(task), kind="run", limit=limit, before=before or None, where=[where] if where else []
         )
-        records = self._client().ask(questions.records, question).records
+        records = self._ask(questions.records, question).records
         return listed_facts([record_facts(each) for each in records], limit=limit)
 
     def show_run(
@@ -146,15 +152,15 @@ class Tools:
 
         `lineage` are the steps from the baseline to it: which change brought what.
         """
-        client, reference = self._client(), self._reference(run)
+        reference = self._reference(run)
         if part == "lineage":
             return {
-                "steps": [run_facts(step.run) for step in client.ask(questions.lineage, reference).steps if step.run]
+                "steps": [run_facts(each.run) for each in self._ask(questions.lineage, reference).steps if each.run]
             }
         if part != "facts":
             operation = questions.source if part == "source" else questions.training_log
-            return {"run": run, **page_facts(client.ask(operation, reference), max(offset, 0))}
-        answer = client.ask(questions.run, reference)
+            return {"run": run, **page_facts(self._ask(operation, reference), max(offset, 0))}
+        answer = self._ask(questions.run, reference)
         assert answer.run is not None  # the operation answers with runs only
         facts = run_facts(answer.run)
         if answer.verification is not None:
@@ -164,7 +170,7 @@ class Tools:
     def diff(self, old: str, new: str) -> Facts:
         """What changed from one run's program to another's, and their numbers. `@~1` is the parent of the best run."""
         task = self._about("") if "@" in (old[:1], new[:1]) else None
-        diff = self._client().ask(questions.diff, requests.Difference(old=old, new=new, task=task))
+        diff = self._ask(questions.diff, requests.Difference(old=old, new=new, task=task))
         return change_facts(diff)
 
     def effects(self, suggest: int = 0, settings: dict[str, float | str | bool] | None = None, task: str = "") -> Facts:
@@ -176,7 +182,7 @@ class Tools:
         With `suggest` also so many changes that the search would try, with the value that it expects; with `settings`
         what it expects of the best program with these. Both are about the task folder and run nothing.
         """
-        answer = self._client().ask(questions.effects, requests.OfTask(task=self._about(task)))
+        answer = self._ask(questions.effects, requests.OfTask(task=self._about(task)))
         ends = msgspec.to_builtins(answer.dead_ends[:ROWS_MAX])
         rows = {"rows": [effect_facts(each) for each in answer.effects[:ROWS_MAX]]}
         extra = {"dead_ends": [filled(**end) for end in ends], "notes": answer.notes}
@@ -196,7 +202,7 @@ class Tools:
 
     def program(self, run: str) -> str:
         """The program of a run by its id, `@` (best) or `@mine`."""
-        return sanitised(self._client().ask(questions.source, self._reference(run)), lines=True)
+        return sanitised(self._ask(questions.source, self._reference(run)), lines=True)
 
     def run(  # noqa: PLR0913, PLR0917 - arguments of a tool have names
         self,
@@ -314,15 +320,14 @@ class Tools:
         A `query` may be a question: what is the best value, what failed and why, how much noise, what helped, what has
         nobody tried, which values of a setting. Then `facts` and `tried` answer it from the numbers of all runs.
         """
-        limit, client = max(1, min(limit, ROWS_MAX)), self._client()
-        notes = client.ask(questions.notes, requests.NotesOf(task=self._about(task), query=query, limit=limit)).notes
+        limit, about = max(1, min(limit, ROWS_MAX)), self._about(task)
+        notes = self._ask(questions.notes, requests.NotesOf(task=about, query=query, limit=limit)).notes
         rows = {"rows": [note_facts(each) for each in notes]}
         if not re.search(r"\w", query):
             return rows
-        answer = client.ask(
-            Node.ask,
-            requests.AskRequest(question=query[:QUESTION_CHARACTERS], task=self._about(task) or "", model=False),
-        )
+        with open_desk(about) as desk:
+            words, now_ms = query[:QUESTION_CHARACTERS], home.now_ms()
+            answer = ask_answer(desk.log, desk.blobs, desk.task(), words, now_ms=now_ms, me=desk.me)
         facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in answer.facts]
         return rows | quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
 
@@ -356,6 +361,9 @@ class Tools:
         )
         return claim_facts(client.ask(Node.claim, request).claim)
 
+    def _ask(self, question: Callable[..., home.A], request: msgspec.Struct) -> home.A:
+        return home.ask(question, request, self._client)
+
     def _task(self) -> Task:
         """The task of the folder, whatever is wrong with the program there. Raises UsageError where it is no task's."""
         folder = self._folder()
@@ -379,7 +387,7 @@ class Tools:
             return None
         digest = own.digest.hex()
         try:
-            self._client().ask(questions.top, requests.TopOf(task=digest, limit=1))
+            self._ask(questions.top, requests.TopOf(task=digest, limit=1))
         except NotFound as error:
             sentence = f"no run on the task {own.name} is in this log yet: run without edits runs its baseline"
             raise NotFound(sentence) from error
