@@ -88,9 +88,8 @@ def cheat_losses(expression: str) -> str:
     return patched(f"def losses(model, documents, vocabulary):\n{body}")
 
 
-# What numbers that are made up, or are none, lead to is a test of its own: here are the ways to make them up.
+# What numbers that are made up, or are none, lead to, and a look at later tokens, are tests of their own.
 CHEATS = {
-    "sees later tokens": (TRAIN.replace("is_causal=True", "is_causal=False"), "are not"),
     "mixes documents": (TRAIN.replace(EMBED, EMBED + "        x = x - x.mean(0)\n"), "are not"),
     "answers too much": (cheat_losses("out.repeat(9, 1)"), "larger than"),
     "answers too little": (cheat_losses("out[:1]"), "where 131072 were asked for"),

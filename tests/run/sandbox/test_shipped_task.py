@@ -16,9 +16,10 @@ from autoresearch.run.bench import Bench, job_limits, task_data
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.job import Level
-from autoresearch.task.loading import shipped_by_name, shipped_task
+from autoresearch.task.loading import shipped_by_name
 from autoresearch.task.program import ENTRY
 from tests.conftest import Once
+from tests.run.refereeing.small_task import SHIPPED, small_task
 
 BUDGET = 2e10
 
@@ -27,7 +28,7 @@ BUDGET = 2e10
 @pytest.mark.parametrize("level", [Level.LANDLOCK], indirect=True)
 def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, once: Once, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    task = shipped_task()
+    task = small_task(SHIPPED)  # with less text
     seen: list[RunProgress] = []
     bench = Bench(level, 1, "cpu", once("shipped-cache", lambda _: None), tmp_path / "out")
     (tmp_path / "out").mkdir()
