@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from autoresearch.run.attack.stating import REPORT_CODE
 from autoresearch.run.bench import task_data
 from autoresearch.run.evaluating import ChallengeDraw, Examined, Model, examine, examine_on_new_text
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
@@ -219,20 +220,14 @@ def build_model():
 """
 
 
-def test_what_is_known_by_heart_is_no_help_on_new_text(
-    trained: Trained, honest: Examined, ask: Ask, tmp_path: Path
-) -> None:
+def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, honest: Examined, ask: Ask) -> None:
     text = (task_data(trained.task, trained.bench) / "val.bin").read_text("ascii")
     knowing = TRAIN.replace("def build_model():\n    return GPT()\n", BY_HEART.replace("TEXT", repr(text[: 14 * 256])))
     seen = ask(knowing, fresh_seed=FRESH_SEED)
-    bench = replace(trained.bench, scratch=tmp_path)
-    new = new_text(trained.task, FRESH_SEED, bench, own=512)
-    alone = examine_on_new_text(trained.task, Model(knowing, trained.checkpoint), bench, ChallengeDraw(b"", 0), new=new)
 
     assert seen.status is RunStatus.OK
     assert trained.value - seen.value > 0.02
-    assert alone.value == pytest.approx(seen.fresh, abs=1e-6)
-    assert alone.value == pytest.approx(honest.fresh, abs=1e-6)
+    assert seen.fresh == pytest.approx(honest.fresh, abs=1e-6)
 
 
 @pytest.mark.parametrize(("states_bits", "status"), [(True, RunStatus.INVALID), (False, RunStatus.OK)])
@@ -259,10 +254,7 @@ def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
 
 def test_a_run_that_leaves_no_checkpoint_has_no_value(trained: Trained, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    hidden = TRAIN.replace(
-        "    prepare.finish(", "    import os; del os.environ['AUTORESEARCH_CHECKPOINT_FD']\n    prepare.finish("
-    )
-    plan = plan_as_it_stands(trained.task, hidden)
+    plan = plan_as_it_stands(trained.task, f"{REPORT_CODE}report(1.0)\n")
     plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
 
     outcome = Experiment(trained.task, plan, replace(trained.bench, scratch=tmp_path)).measure()
