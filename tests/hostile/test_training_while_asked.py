@@ -10,7 +10,7 @@ import pytest
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
-from autoresearch.run.bench import Bench, known_cost
+from autoresearch.run.bench import Bench, known_cost, purse_of
 from autoresearch.run.checking import Verified
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome
@@ -82,7 +82,7 @@ def test_a_model_that_trains_while_it_is_asked_is_over_budget_everywhere(task: T
     honest = run(task, TRAIN, bench)
     assert honest.checkpoint is not None, honest.reason
     checkpoint = honest.checkpoint.rename(honest.checkpoint.with_name("studying"))
-    # At home all questions are paid from the purse of the run.
+    # At home all questions are paid from the purse of the run: what is over that is the test of an artifact below.
     cost = known_cost(task, bench, float(task.budget.amount))
     assert cost is not None
     assert cost.workload > 512
@@ -92,10 +92,13 @@ def test_a_model_that_trains_while_it_is_asked_is_over_budget_everywhere(task: T
     assert (evaluated.verdict, evaluated.value) == ("fail", None), evaluated.reason
     assert evaluated.reason.startswith("over_budget: its answers took")
 
-    world = drawn_world(task, 5, bench)
-    beside = Experiment(task, plan_as_it_stands(task, STUDYING), bench, world).measure(own=True)
-    assert (beside.status, beside.value) == (RunStatus.OVER_BUDGET, None), beside.reason
-    assert "its answers included" in beside.reason
+    # So they are in a pair, which is measured on other text.
+    purse, world = purse_of(task, bench, cost), drawn_world(task, 5, bench)
+    trained = msgspec.structs.replace(honest, checkpoint=checkpoint)
+    measured = Experiment(task, plan_as_it_stands(task, TRAIN), bench, world).with_number(trained, purse)
+    assert measured.status is RunStatus.OK, measured.reason
+    assert purse.cost.workload > 512
+    assert purse.cost.building_ms > cost.building_ms / 3
 
 
 @pytest.mark.slow
@@ -122,6 +125,7 @@ def test_an_artifact_that_has_its_evaluator_work_is_over_budget(tmp_path: Path) 
 
     trained = run(task, working, bench, own=True)
     assert (trained.status, trained.value) == (RunStatus.OVER_BUDGET, None), trained.reason
+    assert "its answers included" in trained.reason
     assert trained.checkpoint is not None
     evaluated = check(task, working, bench, "evaluate", trained.checkpoint)
     assert (evaluated.verdict, evaluated.reason[:11]) == ("fail", "over_budget"), evaluated.reason

@@ -22,6 +22,8 @@ IN_PROCESS = {"moons": ["own_number"]}
 # Its numbers are stated and its files changed as grammar's are: what is its own is how its referee asks a model. Here
 # that is a small one, as a participant may make it.
 OWN = {"gpt-small-smoke": ("looks-ahead", "leaves-no-model")}
+# A look ahead is the other's; what does not add up is refused by its numbers.
+LEFT_OUT = {"grammar": ("looks-ahead", "is-always-sure")}
 
 
 @pytest.mark.slow
@@ -30,7 +32,8 @@ def test_a_shipped_task_holds(tmp_path: Path, name: str, once: Once, monkeypatch
     for place in (tmp_path, *tmp_path.parents[:2]):
         place.chmod(0o755)
     bench = Bench(best_level(), 1, "cpu", once("shipped-cache", lambda _: None), tmp_path / "scratch")
-    attacks = [attack for attack in campaign.ATTACKS if name not in OWN or attack.name in OWN[name]]
+    attacks = [attack for attack in campaign.ATTACKS if attack.name in OWN.get(name, (attack.name,))]
+    attacks = [attack for attack in attacks if attack.name not in LEFT_OUT.get(name, ())]
     monkeypatch.setattr(campaign, "ATTACKS", attacks)
 
     task = small_task() if TASKS[name] == shipped_task() else TASKS[name]
