@@ -53,7 +53,7 @@ LONGEST_FIRST = (
     "daemon/test_orders.py",
     "run/slurm/test_slurm.py",
     "run/sandbox/test_shipped_task.py",
-    "run/refereeing/test_budget_and_worlds.py",
+    "run/attack/test_planted.py",
     "run/refereeing/test_contamination.py",
     "project/test_dqn.py",
     "sim/test_whole_nodes.py",

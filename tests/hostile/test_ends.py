@@ -196,9 +196,12 @@ async def test_numbers_of_runs_at_their_ends_cost_nothing(tmp_path):
 @pytest.mark.parametrize("kinds", [["task"], sorted(KINDS.keys() - {"task"})], ids=["task", "all others"])
 async def test_every_field_at_its_ends_costs_nothing(tmp_path, kinds):
     with honest_world(tmp_path) as world:
-        await check(
-            world, tmp_path, list(hostile(world, kinds, [EVE, STRANGER][: len(kinds)])), list(more(world, 20)), most=16
-        )
+        made = list(hostile(world, kinds, [EVE, STRANGER][: len(kinds)]))
+        if len(kinds) > 1:  # the one has the ends of every other field, the other those between
+            fields = [*dict.fromkeys(field for field, _ in made)]
+            authors = {field: (EVE, STRANGER)[number % 2].public for number, field in enumerate(fields)}
+            made = [(field, record) for field, record in made if record.author == authors[field]]
+        await check(world, tmp_path, made, list(more(world, 20)), most=16)
         carry_over(world, tmp_path)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -20,17 +21,20 @@ from autoresearch.run.bench import Bench, job_limits, task_data
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.texts import World, drawn_world
+from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import RunState
+from tests.cli.programs import FIT, evaluated_task
 from tests.conftest import Once
 from tests.log.standing.village import ANN, BEN, CEM, EVE, Village
 from tests.run.checks import carried_out, check_of
+from tests.run.refereeing.conftest import BUDGET_SHARE, Trained, trained
 from tests.run.refereeing.programs import edited
 from tests.run.refereeing.small_task import TRAIN, small_task
 from tests.run.sandbox.conftest import level
 from tests.walls import best_level
 
-__all__ = ["level"]  # the fixture
+__all__ = ["level", "trained"]  # the fixtures
 
 # All that a program can ask the system about its data, apart from their content and what is another one each time.
 LOOKING = """
@@ -132,26 +136,28 @@ def spoiled_elsewhere(task: Task, bench: Bench) -> str:
 
 
 @pytest.mark.slow
-def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tmp_path: Path) -> None:
-    task = small_task()
-    task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 50))
+def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(trained: Trained, bench: Bench, tmp_path: Path) -> None:
+    task, bench = trained.task, replace(bench, data_cache=trained.bench.data_cache)
     parent = spoiled_elsewhere(task, bench)
-    at_home = [Experiment(task, plan_as_it_stands(task, source), bench).measure().value for source in (TRAIN, parent)]
-    assert at_home[0] is not None
-    assert at_home[1] == pytest.approx(at_home[0], abs=0.02)  # as good as the baseline
+    budget = task.budget.amount * BUDGET_SHARE
+    plan = msgspec.structs.replace(plan_as_it_stands(task, TRAIN), budget=budget, source=parent)
+    at_home = Experiment(task, plan, bench).train(job_limits(task, bench.ceiling))
+    assert at_home.checkpoint is not None, at_home.reason
+    assert at_home.checkpoint.read_bytes() == trained.checkpoint.read_bytes()  # it is the baseline's twin there
 
-    child = TRAIN.replace("WEIGHT_DECAY = 0.1 ", "WEIGHT_DECAY = 0.11")  # a change that changes nothing
+    short = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=budget))
     village = Village.at(tmp_path / "village")
     run = village.run(1.0, "child", by=ANN, parent=village.run(1.2, "parent", by=ANN))
     village.evaluate(run, 1.0, BEN, CEM, EVE)
     proof = ecvrf.prove(bytes(BEN.key), question(run.id, REPLICATE, 0))
     drawn = seeds(ecvrf.output(proof), 1)
-    check = check_of(task, child, run=run.id, stage=REPLICATE, proof=proof, seeds=drawn, parent_source=parent)
-    verified = carried_out(check, task, bench)
+    check = check_of(short, TRAIN, run=run.id, stage=REPLICATE, proof=proof, seeds=drawn, parent_source=parent)
+    verified = carried_out(check, short, bench)
     assert verified.verdict == "pass", verified.reason
     ((value,), (before,), (beside,)) = verified.values, verified.parent_values, verified.baseline_values
+    assert value == beside  # the child is the baseline itself
+    assert value == pytest.approx(trained.value, abs=0.2)  # worlds are alike, and it is asked about that it learned
     assert value < before - 0.3  # it would be confirmed
-    assert value == pytest.approx(beside, abs=0.05)
     measured = {"values": [value] * 2, "parent_values": [before] * 2, "baseline_values": [beside] * 2}
     for who in (BEN, CEM):  # both find the same in each of their two worlds
         proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
@@ -164,3 +170,15 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tm
     assert (judged.state, judged.improvement) == (RunState.PROVISIONAL, None)
     assert (judged.evidence.paired, judged.evidence.behind) == (0, 2)
     village.log.close()
+
+
+def test_a_pair_says_of_each_program_what_that_came_to(tmp_path: Path) -> None:
+    evaluator = 'import json\nprint("accuracy:", json.load(open("model.json"))["threshold"])\n'
+    task = load_task(evaluated_task(tmp_path / "fit", evaluator=evaluator))
+    bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+    parent, child = (FIT.replace("THRESHOLD = 0.5", f"THRESHOLD = {number}") for number in (0.6, 0.7))
+
+    verified = carried_out(check_of(task, child, stage=REPLICATE, seeds=[1], parent_source=parent), task, bench)
+
+    assert verified.verdict == "pass", verified.reason
+    assert (verified.baseline_values, verified.parent_values, verified.values) == ([0.5], [0.6], [0.7])

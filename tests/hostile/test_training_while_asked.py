@@ -10,11 +10,11 @@ import pytest
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
-from autoresearch.run.bench import Bench, known_cost
+from autoresearch.run.bench import Bench, known_cost, purse_of
 from autoresearch.run.checking import Verified
-from autoresearch.run.evaluating import ChallengeDraw, Model, examine
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import JobOutcome
+from autoresearch.run.texts import drawn_world
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
@@ -22,30 +22,27 @@ from tests.cli.programs import ANSWER, FIT, asking_task, evaluated_task
 from tests.conftest import Once
 from tests.run.checks import PROOF, carried_out, check_of
 from tests.run.refereeing.programs import edited
-from tests.run.refereeing.small_task import DOCUMENTS, TRAIN, small_task
+from tests.run.refereeing.small_task import TRAIN, small_task
 from tests.walls import best_level
 
-STEPS = 400
-# It takes the training text along in its checkpoint, and learns from it in each of the referee's processes.
+# It goes on learning in each of the referee's processes, for thrice as long as that took until then: all of a run then
+# costs more than it may, by much, and less than what stops it, on a busy machine too. What it learns is put aside: both
+# processes must find the same model.
 STUDYING = edited(
     (
         "def build_model():\n    return GPT()\n",
-        f"""class Studying(GPT):
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("text", torch.zeros({DOCUMENTS}, prepare.DOC, dtype=torch.uint8))
-
+        """class Studying(GPT):
     def eval(self):
-        import __main__
-        if hasattr(__main__, "predictions"):
-            opts = optimizers(self)
-            for step in range({STEPS}):
-                y = self.text[step * 8 % {DOCUMENTS} : step * 8 % {DOCUMENTS} + 8].long()
-                loss = F.cross_entropy(self(prepare.inputs(y)).view(-1, prepare.VOCAB), y.view(-1))
-                self.zero_grad(set_to_none=True)
-                loss.backward()
-                for o in opts:
-                    o.step()
+        import __main__, time
+        learner, until = GPT(), 3 * time.process_time()
+        opts = optimizers(learner)
+        while hasattr(__main__, "predictions") and time.process_time() < until:
+            y = torch.randint(prepare.VOCAB, (8, prepare.DOC))
+            loss = F.cross_entropy(learner(prepare.inputs(y)).view(-1, prepare.VOCAB), y.view(-1))
+            learner.zero_grad(set_to_none=True)
+            loss.backward()
+            for o in opts:
+                o.step()
         return super().eval()
 
 
@@ -53,7 +50,6 @@ def build_model():
     return Studying()
 """,
     ),
-    ("    prepare.finish(", "    model.text.copy_(budget.data)\n    prepare.finish("),
     train=TRAIN,
 )
 
@@ -83,26 +79,26 @@ def check(task: Task, source: str, bench: Bench, stage: str, model: Path | None,
 
 @pytest.mark.slow
 def test_a_model_that_trains_while_it_is_asked_is_over_budget_everywhere(task: Task, bench: Bench) -> None:
-    at_home = run(task, STUDYING, bench, own=True)
-    assert (at_home.status, at_home.value) == (RunStatus.OVER_BUDGET, None), at_home.reason
-    assert "its answers included" in at_home.reason
-
-    # It would be worth it: whoever asks without looking at the cost finds a better model.
-    assert at_home.checkpoint is not None
-    checkpoint = at_home.checkpoint.rename(at_home.checkpoint.with_name("studying"))
-    unmetered = examine(task, Model(STUDYING, checkpoint), bench, challenge=ChallengeDraw(bytes(32), 64))
     honest = run(task, TRAIN, bench)
-    assert honest.value is not None
-    assert unmetered.value is not None, unmetered.reason
-    assert unmetered.value < honest.value - 0.5
+    assert honest.checkpoint is not None, honest.reason
+    checkpoint = honest.checkpoint.rename(honest.checkpoint.with_name("studying"))
+    # At home all questions are paid from the purse of the run: what is over that is the test of an artifact below.
+    cost = known_cost(task, bench, float(task.budget.amount))
+    assert cost is not None
+    assert cost.workload > 512
+    assert cost.building_ms > cost.training_ms / 2
 
     evaluated = check(task, STUDYING, bench, "evaluate", checkpoint)
     assert (evaluated.verdict, evaluated.value) == ("fail", None), evaluated.reason
     assert evaluated.reason.startswith("over_budget: its answers took")
 
-    beside = check(task, STUDYING, bench, "replicate", None, parent_source=TRAIN)
-    assert (beside.verdict, beside.values) == ("fail", []), beside.reason
-    assert beside.reason.startswith("over_budget: ")
+    # So they are in a pair, which is measured on other text.
+    purse, world = purse_of(task, bench, cost), drawn_world(task, 5, bench)
+    trained = msgspec.structs.replace(honest, checkpoint=checkpoint)
+    measured = Experiment(task, plan_as_it_stands(task, TRAIN), bench, world).with_number(trained, purse)
+    assert measured.status is RunStatus.OK, measured.reason
+    assert purse.cost.workload > 512
+    assert purse.cost.building_ms > cost.building_ms / 3
 
 
 @pytest.mark.slow
@@ -116,8 +112,8 @@ def test_a_larger_model_with_fewer_steps_is_within_its_budget(task: Task, bench:
     assert evaluated.verdict == "pass", evaluated.reason
 
 
-# Some seconds: many times what such a baseline and its evaluator cost.
-WORKS = "import time\nwhile time.process_time() < 4:\n    pass\n"
+# Many times what such a baseline and its evaluator cost, with what is allowed beyond that.
+WORKS = "import time\nwhile time.process_time() < 2:\n    pass\n"
 
 
 @pytest.mark.slow
@@ -129,9 +125,13 @@ def test_an_artifact_that_has_its_evaluator_work_is_over_budget(tmp_path: Path) 
 
     trained = run(task, working, bench, own=True)
     assert (trained.status, trained.value) == (RunStatus.OVER_BUDGET, None), trained.reason
+    assert "its answers included" in trained.reason
     assert trained.checkpoint is not None
     evaluated = check(task, working, bench, "evaluate", trained.checkpoint)
     assert (evaluated.verdict, evaluated.reason[:11]) == ("fail", "over_budget"), evaluated.reason
+    beside = check(task, working, bench, "replicate", None, parent_source=task.baseline.decode())
+    assert (beside.verdict, beside.values) == ("fail", []), beside.reason
+    assert beside.reason.startswith("over_budget: ")
     # What a learned state is worth is no claim about a budget.
     learned = check(task, working, bench, "evaluate", trained.checkpoint, state_only=True)
     assert (learned.verdict, learned.value) == ("pass", 1.0), learned.reason

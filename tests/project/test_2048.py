@@ -41,6 +41,6 @@ def test_training_ends_clearly_above_random_actions(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     for kind, name in (("environment", "2048"), ("policy", "q_table"), ("trainer", "sarsa")):
         project = install(project, find_offer(kind, name, tmp_path), default=True)
-    train(tmp_path, 500)
-    metrics = bench(tmp_path, 50).data.metrics
+    train(tmp_path, 150)
+    metrics = bench(tmp_path, 20).data.metrics
     assert metrics["mean_reward"] >= 1.3 * metrics["random_reward"]

@@ -13,7 +13,7 @@ from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from tests.project.making import bench, train
 
-EPISODES = 300
+EPISODES = 200
 
 
 @pytest.mark.slow

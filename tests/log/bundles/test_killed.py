@@ -2,16 +2,14 @@
 
 import hashlib
 import random
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from autoresearch.log.bundle_format import BundledBlobs
 from tests.log.bundles.nodes import BIG, node
 from tests.log.dumping import dump
+from tests.warm import warm
 
 KILLS = 25
 RECORDS = 600
@@ -25,14 +23,14 @@ def test_killed_while_importing(tmp_path):
             local.run(number, source=b"%d" % (number // 10), checkpoint=BIG if number % 150 == 0 else None)
         local.write(tmp_path / "bundle.car", carried=BundledBlobs.ALL)
         contents = dump(local.log)
-    held = []
+    held, victims = [], warm("tests.log.bundles.nodes", "autoresearch.log.bundle")
     for kill in range(KILLS):
         folder = tmp_path / f"to{kill}"
-        command = [sys.executable, "-m", "tests.log.bundles.victim", str(tmp_path / "bundle.car"), str(folder)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]) as process:
-            assert process.stdout.readline() == b"ready\n"
-            time.sleep(chance.uniform(0, 0.6))  # the moment of the kill, not a wait for anything
-            process.kill()
+        process = victims.open("tests.log.bundles.victim", str(tmp_path / "bundle.car"), str(folder))
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(chance.uniform(0, 0.6))  # the moment of the kill, not a wait for anything
+        process.kill()
+        process.communicate()
         with node(folder) as receiver:
             held.append(receiver.log.records.count())
             assert receiver.log.reader.connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import UsageError
+from autoresearch.run.attack import campaign, looting, spending, stating
 from autoresearch.run.attack.campaign import Orders, attack_task
 from autoresearch.run.attack.report import AttackReport, read_report, write_report
 from autoresearch.run.bench import Bench
@@ -40,6 +41,15 @@ BY: dict[str, str] = {
     "seed in a setting": "draws-the-test",
     "prints its number": "says-a-number",
 }
+
+
+@pytest.fixture(autouse=True)
+def _quick_climber(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that can try the evaluator does so for a third of the seconds that it gets, to no use here."""
+    loot_of = looting.loot_of
+    monkeypatch.setattr(
+        looting, "loot_of", lambda target, train, *, seconds: loot_of(target, train, seconds=seconds / 3)
+    )
 
 
 def attacked(tmp_path: Path, planted: Planted, **orders: object) -> AttackReport:
@@ -76,13 +86,23 @@ def test_a_number_that_a_program_states_is_one_hole_with_its_program(tmp_path: P
     assert read_report(tmp_path / "task", "00") is None
 
 
+# What a program says and spends comes to no evaluator, so one task stands for all; one attack changes what is left.
+# A file of another kind is refused by what reads it: by JSON, and by one that reads no text.
+BESIDE = {attack.name for attack in (*stating.ATTACKS, *spending.ATTACKS)} - {"rewrites-its-files"}
+OTHER_FILES = {"leaves-another-type", "leaves-a-pickle", "leaves-an-expression", "leaves-a-link"}
+LEFT_OUT = dict.fromkeys(SOUND, BESIDE | OTHER_FILES) | {"strict": set(), "packed": BESIDE}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_task_holds(tmp_path: Path, name: str) -> None:
+def test_a_sound_task_holds(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    attacks = [attack for attack in campaign.ATTACKS if attack.name not in LEFT_OUT[name]]
+    monkeypatch.setattr(campaign, "ATTACKS", attacks)
+
     report = attacked(tmp_path, SOUND[name])
 
     assert not report.holes, report.holes
-    assert report.tried >= 25
+    assert report.tried >= (6 if LEFT_OUT[name] else 50)
 
 
 def test_an_attack_that_is_none_is_refused_by_name(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tests.cli.conftest import Cli, Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import Daemon, wait_for
 from tests.run.packages.wheels import write_wheel
+from tests.warm import COMMAND, warm_command
 
 NOW_MS = 1_790_000_000_000
 
@@ -105,19 +106,19 @@ def answered(answer: str, *words: str) -> tuple[int, str]:
     """The exit status of a command that is asked on a terminal and given this answer, and what was on the screen."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "dumb"}
-    command = [sys.executable, "-m", "autoresearch_cli", *words]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
-        os.close(theirs)
-        os.write(ours, f"{answer}\n".encode())
-        screen = b""
-        try:
-            while piece := os.read(ours, 65536):
-                screen += piece
-        except OSError:  # the last process has closed the terminal
-            pass
-        finally:
-            os.close(ours)
-    return process.returncode, screen.decode()
+    places = dict.fromkeys(range(3), theirs)
+    process = warm_command(words).start(COMMAND, *words, descriptors=places, environment=environment)
+    os.close(theirs)
+    os.write(ours, f"{answer}\n".encode())
+    screen = b""
+    try:
+        while piece := os.read(ours, 65536):
+            screen += piece
+    except OSError:  # the last process has closed the terminal
+        pass
+    finally:
+        os.close(ours)
+    return process.wait(), screen.decode()
 
 
 @pytest.mark.slow

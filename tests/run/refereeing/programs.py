@@ -1,4 +1,4 @@
-"""Programs for the small task that want more than they may, or know more than they can."""
+"""Programs for the small task that know more than they can."""
 
 from __future__ import annotations
 
@@ -6,20 +6,10 @@ import base64
 import zlib
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tests.run.refereeing.small_task import SHIPPED, TRAIN
-
-_LOOP = "    for x, y in budget.batches(BATCH_DOCS):\n"
-_STEP = """
-def more(model, opts, x, y, steps):
-    for _ in range(steps):
-        loss = F.cross_entropy(model(x).view(-1, prepare.VOCAB), y.view(-1))
-        model.zero_grad(set_to_none=True)
-        loss.backward()
-        for o in opts:
-            o.step()
-
-
-def main():"""
 
 
 def edited(*edits: tuple[str, str], train: str = SHIPPED) -> str:
@@ -30,11 +20,6 @@ def edited(*edits: tuple[str, str], train: str = SHIPPED) -> str:
     return train
 
 
-# Trains far more than the harness counts, in a step that is not metered.
-OVERTIME = edited(
-    ("\ndef main():", _STEP),
-    (_LOOP, _LOOP + "        if budget.steps == 2:\n            more(model, opts, x, y, 150)\n"),
-)
 _KNOWING = """
 def known():
     import base64, zlib
@@ -55,15 +40,19 @@ class GPT(nn.Module):
 class Learner(nn.Module):"""
 
 
+def bigram_nats(text: bytes) -> NDArray[np.float64]:
+    """What each character costs after each, by how often documents of 256 have them so, in nats: (before, after)."""
+    characters = np.frombuffer(text, np.uint8).reshape(-1, 256).astype(int)
+    before = np.pad(characters[:, :-1], ((0, 0), (1, 0)))
+    counts = np.full((128, 128), 0.02)
+    np.add.at(counts, (before.ravel(), characters.ravel()), 1)
+    nats: NDArray[np.float64] = -np.log(counts / counts.sum(axis=1, keepdims=True))
+    return nats
+
+
 def carrying(data: Path) -> str:
     """A program that brings the statistics of the task's own text along, and learns nothing but their scale."""
-    import numpy as np
-
-    text = np.frombuffer((data / "train.bin").read_bytes(), np.uint8).reshape(-1, 256).astype(int)
-    before = np.pad(text[:, :-1], ((0, 0), (1, 0)))
-    counts = np.full((128, 128), 0.02)
-    np.add.at(counts, (before.ravel(), text.ravel()), 1)
-    nats = -np.log(counts / counts.sum(axis=1, keepdims=True))
+    nats = bigram_nats((data / "train.bin").read_bytes())
     packed = base64.b64encode(zlib.compress(np.minimum(12 * nats, 255).astype(np.uint8).tobytes(), 9)).decode()
     return edited(
         ("\nclass GPT(nn.Module):", _KNOWING.format(packed=packed)),

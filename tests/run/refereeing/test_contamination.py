@@ -12,5 +12,5 @@ from benchmarks.contamination import measure
 @pytest.mark.slow
 def test_validation_text_spread_over_the_training_is_caught() -> None:
     figures = measure(quick=True)
-    assert figures["library-32 spread 10%: gap"] < -GAP_ERRORS
-    assert figures["library-32 spread 10%: gain"] > 0
+    assert figures["library-32 spread 20%: gap"] < -GAP_ERRORS
+    assert figures["library-32 spread 20%: gain"] > 0

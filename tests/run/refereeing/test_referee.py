@@ -13,8 +13,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
+from autoresearch.run.attack.stating import REPORT_CODE
 from autoresearch.run.bench import task_data
 from autoresearch.run.evaluating import ChallengeDraw, Examined, Model, examine, examine_on_new_text
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
@@ -27,15 +28,13 @@ from .small_task import TRAIN
 
 pytestmark = pytest.mark.slow
 
+FRESH_SEED = 7
 EMBED = "x = self.embed(x)\n"
 
 # What a cheat patches: the functions of the program that asks, which is the main module of its process.
 PATCH = """
 import __main__ as asker
 honest_losses, honest_answers = asker.losses, asker.answers
-
-def chosen(documents, share):
-    return torch.rand(documents.shape, generator=torch.Generator().manual_seed(3)) < share
 
 def build_model():
     asker.losses, asker.answers = losses, answers
@@ -90,26 +89,33 @@ def cheat_losses(expression: str) -> str:
     return patched(f"def losses(model, documents, vocabulary):\n{body}")
 
 
-# What numbers that are made up lead to is a test of their own: here are the ways to make them up.
+# What numbers that are made up, or are none, lead to, and a look at later tokens, are tests of their own.
 CHEATS = {
-    "peeks at the target on 0.5 %": (cheat_losses("torch.where(chosen(out, 0.005), out * 0, out)"), "are not"),
-    "sees later tokens": (TRAIN.replace("is_causal=True", "is_causal=False"), "are not"),
     "mixes documents": (TRAIN.replace(EMBED, EMBED + "        x = x - x.mean(0)\n"), "are not"),
     "answers too much": (cheat_losses("out.repeat(9, 1)"), "larger than"),
     "answers too little": (cheat_losses("out[:1]"), "where 131072 were asked for"),
 }  # fmt: skip
 
 
-def test_an_honest_model_gets_the_number_that_its_author_got(ask: Ask, trained: Trained) -> None:
-    evaluation = ask(TRAIN, fresh_seed=99)
+@pytest.fixture(scope="module")
+def honest(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> Examined:
+    """What is found of an honest model on the task's own text and on new, of one that takes whole documents alone."""
+    folder = tmp_path_factory.mktemp("honest")
+    folder.chmod(0o755)
+    fixed = TRAIN.replace(EMBED, EMBED + "        assert x.shape[1] == prepare.DOC\n")
+    bench = replace(trained.bench, scratch=folder)
+    challenge = ChallengeDraw(bytes(32), 2048)
+    return examine(trained.task, Model(fixed, trained.checkpoint), bench, challenge=challenge, fresh_seed=FRESH_SEED)
 
-    assert evaluation.status is RunStatus.OK, evaluation.reason
-    assert evaluation.value == pytest.approx(trained.value, abs=1e-5)
-    assert (evaluation.challenges, evaluation.mismatches) == (1536, 0)
-    assert abs(evaluation.mean_difference) < 1e-5
-    assert evaluation.fresh is not None
-    assert evaluation.gap is not None
-    assert abs(evaluation.gap) < 4
+
+def test_an_honest_model_gets_the_number_that_its_author_got(honest: Examined, trained: Trained) -> None:
+    assert honest.status is RunStatus.OK, honest.reason
+    assert honest.value == pytest.approx(trained.value, abs=1e-5)
+    assert (honest.challenges, honest.mismatches) == (1536, 0)
+    assert abs(honest.mean_difference) < 1e-5
+    assert honest.fresh is not None
+    assert honest.gap is not None
+    assert abs(honest.gap) < 4
 
 
 def test_a_model_that_lies_about_the_task_s_own_text_alone_ends_without_a_number(ask: Ask) -> None:
@@ -119,18 +125,10 @@ def test_a_model_that_lies_about_the_task_s_own_text_alone_ends_without_a_number
         f"    out = honest_losses(model, documents, vocabulary)\n{body}"
     )
 
-    evaluation = ask(shaved, fresh_seed=99)
+    evaluation = ask(shaved, fresh_seed=FRESH_SEED)
 
     assert (evaluation.status, evaluation.value) == (RunStatus.INVALID, None)
     assert "of 512 losses" in evaluation.reason
-
-
-def test_a_model_may_be_made_for_documents_of_one_length(ask: Ask) -> None:
-    fixed = TRAIN.replace(EMBED, EMBED + "        assert x.shape[1] == prepare.DOC\n")
-
-    evaluation = ask(fixed)
-
-    assert (evaluation.status, evaluation.mismatches) == (RunStatus.OK, 0)
 
 
 @pytest.mark.parametrize("what", CHEATS)
@@ -151,17 +149,6 @@ def test_nothing_can_be_carried_from_the_first_question_to_the_second(ask: Ask, 
     assert evaluation.mismatches > 0.9 * evaluation.challenges
 
 
-def test_weights_that_are_not_numbers_are_refused(ask: Ask, trained: Trained, tmp_path: Path) -> None:
-    weights = load_file(trained.checkpoint)
-    weights["head.weight"][3, 3] = np.nan
-    save_file(weights, tmp_path / "nan.safetensors")
-
-    evaluation = ask(TRAIN, checkpoint=tmp_path / "nan.safetensors")
-
-    assert (evaluation.status, evaluation.value) == (RunStatus.INVALID, None)
-    assert "not a number" in evaluation.reason
-
-
 def test_weights_of_another_architecture_are_refused(ask: Ask) -> None:
     evaluation = ask(TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 "))
 
@@ -169,20 +156,28 @@ def test_weights_of_another_architecture_are_refused(ask: Ask) -> None:
     assert "does not fit build_model()" in evaluation.reason
 
 
-def test_what_a_program_prints_or_reports_is_no_number(trained: Trained, tmp_path: Path) -> None:
+def test_what_a_program_prints_or_reports_is_no_number(trained: Trained, honest: Examined, tmp_path: Path) -> None:
+    """In a pair: where there are no other worlds that is measured on new text."""
     tmp_path.chmod(0o755)
     lies = "print('---\\nval_bpb: 0.1')\n    emit = prepare.emit\n    "
     lies += "prepare.emit = lambda **event: emit(**(event | {'value': 0.1}))\n"
     liar = TRAIN.replace("    prepare.finish(", f"    {lies}    prepare.finish(")
     plan = plan_as_it_stands(trained.task, liar)
-    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE, seed=1)
+    seed = plan_as_it_stands(trained.task, TRAIN).seed
+    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE, seed=seed)
+    bench = replace(trained.bench, scratch=tmp_path)
+    assert trained.task.evaluation is not None
+    task = msgspec.structs.replace(
+        trained.task, evaluation=msgspec.structs.replace(trained.task.evaluation, world=False)
+    )
 
-    outcome = Experiment(trained.task, plan, replace(trained.bench, scratch=tmp_path)).measure()
+    outcome = Experiment(trained.task, plan, bench, world=drawn_world(task, FRESH_SEED, bench)).measure()
 
-    assert outcome.status is RunStatus.OK
-    assert outcome.value is not None
-    assert outcome.value > 0.7
+    assert outcome.status is RunStatus.OK, outcome.reason
     assert "val_bpb: 0.1" in outcome.log.decode()
+    # It trained what the honest model was trained to be.
+    assert outcome.value == pytest.approx(honest.fresh, abs=1e-5)
+    assert outcome.value != pytest.approx(honest.value, abs=1e-5)
 
 
 BOMBS = {
@@ -225,20 +220,14 @@ def build_model():
 """
 
 
-def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: Ask, tmp_path: Path) -> None:
+def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, honest: Examined, ask: Ask) -> None:
     text = (task_data(trained.task, trained.bench) / "val.bin").read_text("ascii")
     knowing = TRAIN.replace("def build_model():\n    return GPT()\n", BY_HEART.replace("TEXT", repr(text[: 14 * 256])))
-    seen = ask(knowing, fresh_seed=7)
-    bench = replace(trained.bench, scratch=tmp_path)
-
-    def on_new_text(source: str) -> Examined:
-        model = Model(source, trained.checkpoint)
-        new = new_text(trained.task, 7, bench, own=512)
-        return examine_on_new_text(trained.task, model, bench, challenge=ChallengeDraw(b"", 512), new=new)
+    seen = ask(knowing, fresh_seed=FRESH_SEED)
 
     assert seen.status is RunStatus.OK
     assert trained.value - seen.value > 0.02
-    assert on_new_text(knowing).value == on_new_text(TRAIN).value == pytest.approx(seen.fresh, abs=1e-6)
+    assert seen.fresh == pytest.approx(honest.fresh, abs=1e-6)
 
 
 @pytest.mark.parametrize(("states_bits", "status"), [(True, RunStatus.INVALID), (False, RunStatus.OK)])
@@ -258,36 +247,14 @@ def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
     model, bench = Model(TRAIN, trained.checkpoint), replace(trained.bench, scratch=tmp_path)
 
     new = new_text(task, 7, bench, own=512)
-    evaluation = examine_on_new_text(task, model, bench, challenge=ChallengeDraw(b"", 16), new=new)
+    evaluation = examine_on_new_text(task, model, bench, challenge=ChallengeDraw(b"", 0), new=new)
 
     assert evaluation.status is status, evaluation.reason
 
 
-def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    plan = plan_as_it_stands(trained.task, TRAIN)
-    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
-    bench = replace(trained.bench, scratch=tmp_path)
-
-    assert trained.task.evaluation is not None
-    task = msgspec.structs.replace(
-        trained.task, evaluation=msgspec.structs.replace(trained.task.evaluation, world=False)
-    )
-    outcome = Experiment(trained.task, plan, bench, world=drawn_world(task, 7, bench)).measure()
-
-    assert outcome.checkpoint is not None
-    model = Model(TRAIN, outcome.checkpoint)
-    evaluation = examine(trained.task, model, bench, challenge=ChallengeDraw(b"", 64), fresh_seed=7)
-    assert outcome.value == pytest.approx(evaluation.fresh, abs=1e-5)
-    assert outcome.value != pytest.approx(evaluation.value, abs=1e-5)
-
-
 def test_a_run_that_leaves_no_checkpoint_has_no_value(trained: Trained, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    hidden = TRAIN.replace(
-        "    prepare.finish(", "    import os; del os.environ['AUTORESEARCH_CHECKPOINT_FD']\n    prepare.finish("
-    )
-    plan = plan_as_it_stands(trained.task, hidden)
+    plan = plan_as_it_stands(trained.task, f"{REPORT_CODE}report(1.0)\n")
     plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE)
 
     outcome = Experiment(trained.task, plan, replace(trained.bench, scratch=tmp_path)).measure()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,6 +30,7 @@ from tests.daemon.toy import SLOW_TRAIN, TRAIN
 from tests.run.chaos import CHAOS_SECONDS, Chaos
 from tests.run.ssh.sshd import Sshd
 from tests.run.test_folder import written
+from tests.warm import run_command
 
 
 def on_leash(folder: Path, train: str = TRAIN) -> Path:
@@ -214,11 +214,11 @@ def test_a_run_stops_with_its_leash_and_leaves_its_outcome(sshd: Sshd, lab: Ssh,
 
 @pytest.mark.slow
 def test_the_doctor_says_what_the_machine_is(sshd: Sshd) -> None:
-    words = [sys.executable, "-m", "autoresearch_cli", "node", "doctor", "executor", "--host", "lab"]
+    words = ["node", "doctor", "executor", "--host", "lab"]
     settings = {**os.environ, "AUTORESEARCH_HOME": str(sshd.folder / "node")}
     for python, message in ((None, "bubblewrap"), ("/no/python", "executor.python PATH")):
         settings["AUTORESEARCH_EXECUTOR_PYTHON"] = python or sys.executable
-        done = subprocess.run(words, check=False, capture_output=True, text=True, env=settings)
+        done = run_command(*words, environment=settings)
         assert message in done.stdout, done.stdout + done.stderr
         assert done.returncode == int(python is not None)
         assert "it answers and takes 8 more runs" in done.stdout
@@ -228,16 +228,16 @@ def test_the_doctor_says_what_the_machine_is(sshd: Sshd) -> None:
 def test_work_for_a_machine_that_is_off_is_refused_at_once(sshd: Sshd) -> None:
     sshd.kill()
     daemon = Daemon(sshd.folder / "node").start()
-    words = [sys.executable, "-m", "autoresearch_cli", "work", "--executor", "ssh", "--host", "lab"]
+    words = ["work", "--executor", "ssh", "--host", "lab"]
     settings = {**os.environ, "AUTORESEARCH_HOME": str(sshd.folder / "node")}
     try:
-        refused = subprocess.run(words, check=False, capture_output=True, text=True, env=settings)
+        refused = run_command(*words, environment=settings)
         assert refused.returncode == 7, refused.stdout + refused.stderr
         assert "no work was begun: ssh can't be reached: lab: " in refused.stderr
         assert "autoresearch node doctor executor --host lab, then" in refused.stderr
         assert daemon.status().state == "idle"
         sshd.start()
-        assert subprocess.run([*words, "--runs", "1"], check=False, env=settings).returncode == 0
+        assert run_command(*words, "--runs", "1", environment=settings).returncode == 0
         assert daemon.status().state == "working"
     finally:
         daemon.stop()
