@@ -27,8 +27,8 @@ from autoresearch.task.program import ENTRY
 
 COMPARED = "the same train.py, data, seed, budget and threads by hand, where it measures itself; alternating runs"
 _FULL = (5, 1.0)
-_QUICK = (1, 1 / 60)
-_QUICK_SECONDS = 15.0
+_QUICK = (1, 1 / 1000)
+_QUICK_SECONDS = 6.0
 _STARTS = 9
 _SPARE = JobLimits()
 
@@ -42,7 +42,7 @@ class Cost:
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """Median ratios over pairs of runs; ``quick`` trains a sixtieth of the task's budget, so start-up weighs more.
+    """Median ratios over pairs of runs; ``quick`` trains a thousandth of the task's budget, so start-up weighs more.
 
     ``ratio`` is wall-clock time, ``cpu_ratio`` processor time (steadier on a busy machine), ``start_ms`` what an empty
     program takes longer. Raises RuntimeError where no sandbox holds or a run fails.

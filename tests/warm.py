@@ -35,7 +35,12 @@ HEADER = 8
 DESCRIPTORS_MOST = 16
 COMMAND = "autoresearch_cli.main:main"
 # Typer converts some values by pydantic, and loads it when the first comes.
-COMMAND_MODULES = ("autoresearch_cli.commands.*", "autoresearch_cli.acts.*", "autoresearch_cli.agent.*", "typer._adapters")
+COMMAND_MODULES = (
+    "autoresearch_cli.commands.*",
+    "autoresearch_cli.acts.*",
+    "autoresearch_cli.agent.*",
+    "typer._adapters",
+)
 # With the modules of daemons: for commands that start one.
 PRELOADED = "tests.daemon.preloaded"
 STARTING = frozenset({"demo", "join", "up"})
