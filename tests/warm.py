@@ -26,8 +26,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -132,6 +133,19 @@ class Warm:
 
         ``descriptors`` says what is open under which number there; by default, this process's streams.
         """
+        return WarmProcess(
+            self.report(program, *arguments, descriptors=descriptors, environment=environment, folder=folder)
+        )
+
+    def report(
+        self,
+        program: str,
+        *arguments: str,
+        descriptors: Mapping[int, int] | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | str | None = None,
+    ) -> int:
+        """Start a program as above; the descriptor from which its number, and later its exit status, are read."""
         request = {
             "program": program,
             "arguments": arguments,
@@ -139,7 +153,7 @@ class Warm:
             "folder": str(folder or Path.cwd()),
         }
         with self._lock:
-            return WarmProcess(_ask(self._socket, request, descriptors or {0: 0, 1: 1, 2: 2}))
+            return _ask(self._socket, request, descriptors or {0: 0, 1: 1, 2: 2})
 
     def open(
         self,
@@ -205,6 +219,64 @@ def open_command(*words: str, **how: Any) -> WarmProcess:
 def warm_command(words: Sequence[str]) -> Warm:
     """The warm process in which the command of these words begins."""
     return warm(PRELOADED) if STARTING.intersection(words) else warm(*COMMAND_MODULES)
+
+
+# ``autoresearch`` for a shell: has another process start the command, passes signals on, and ends as it does.
+SHIM = """\
+#!{python} -IS
+import json, os, signal, socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.connect({address!r})
+request = json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]).encode()
+socket.send_fds(connection, [len(request).to_bytes({header}, "big")], [0, 1, 2])
+connection.sendall(request)
+status = os.fdopen(socket.recv_fds(connection, 1, 1)[1][0], "rb", buffering=0)
+pid = int(status.readline())
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+code = int(status.readline())
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+
+
+@contextlib.contextmanager
+def warm_shell() -> Iterator[str]:
+    """A folder for a shell's PATH in which the command line begins warm."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        address, program = f"{folder}/socket", Path(folder, "autoresearch")
+        program.write_text(SHIM.format(python=sys.executable, address=address, header=HEADER))
+        program.chmod(0o755)
+        server.bind(address)
+        server.listen(32)
+        beside = threading.Thread(target=_serve_shell, args=[server])
+        beside.start()
+        try:
+            yield folder
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            beside.join()
+
+
+def _serve_shell(server: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:  # it was shut down
+            return
+        with connection:
+            header, descriptors, _, _ = socket.recv_fds(connection, HEADER, DESCRIPTORS_MOST)
+            request = connection.recv(int.from_bytes(header, "big"), socket.MSG_WAITALL)
+            words, environment, folder = json.loads(request)
+            report = warm_command(words).report(
+                COMMAND, *words, descriptors=dict(enumerate(descriptors)), environment=environment, folder=folder
+            )
+            for descriptor in descriptors:
+                os.close(descriptor)
+            socket.send_fds(connection, [b"."], [report])
+            os.close(report)
 
 
 class Starter:
