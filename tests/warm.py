@@ -56,6 +56,7 @@ CHILDREN = ("autoresearch_daemon", *LEAVES)
 TITLE_BYTES = 4096
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+CLONE_NEWNET = 0x40000000
 
 
 class WarmProcess:
@@ -128,14 +129,15 @@ class Warm:
         descriptors: Mapping[int, int] | None = None,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        namespace: str = "",
     ) -> WarmProcess:
         """Start ``module:function``, a module or a file, in an environment and a folder; by default, this process's.
 
-        ``descriptors`` says what is open under which number there; by default, this process's streams.
+        ``descriptors`` says what is open under which number there; by default, this process's streams. ``namespace`` is
+        the name of another network's namespace.
         """
-        return WarmProcess(
-            self.report(program, *arguments, descriptors=descriptors, environment=environment, folder=folder)
-        )
+        how = {"descriptors": descriptors, "environment": environment, "folder": folder, "namespace": namespace}
+        return WarmProcess(self.report(program, *arguments, **how))  # type: ignore[arg-type]
 
     def report(
         self,
@@ -144,6 +146,7 @@ class Warm:
         descriptors: Mapping[int, int] | None = None,
         environment: Mapping[str, str] | None = None,
         folder: Path | str | None = None,
+        namespace: str = "",
     ) -> int:
         """Start a program as above; the descriptor from which its number, and later its exit status, are read."""
         request = {
@@ -151,6 +154,7 @@ class Warm:
             "arguments": arguments,
             "environment": dict(os.environ if environment is None else environment),
             "folder": str(folder or Path.cwd()),
+            "namespace": namespace,
         }
         with self._lock:
             return _ask(self._socket, request, descriptors or {0: 0, 1: 1, 2: 2})
@@ -384,7 +388,7 @@ def _reap() -> None:
             pass
 
 
-_prctl = ctypes.CDLL(None).prctl
+_prctl, _setns = ctypes.CDLL(None).prctl, ctypes.CDLL(None).setns
 
 
 def _end_with_parent(number: int = signal.SIGTERM) -> None:
@@ -448,6 +452,9 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(request["environment"])
+    if request.get("namespace"):
+        with Path("/run/netns", request["namespace"]).open() as namespace:
+            assert _setns(namespace.fileno(), CLONE_NEWNET) == 0
     os.chdir(request["folder"])
     random.seed()
     program, words = request["program"], request["arguments"]
