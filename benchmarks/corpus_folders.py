@@ -17,9 +17,10 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from benchmarks.corpus import CORPUS, PARTS, Judgement, Result, Verdict, family_
 
 COMMAND_SECONDS = 240
 BUG = "this is a bug in autoresearch"
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,19 @@ def scratch_folder() -> Iterator[Path]:
         yield Path(scratch)
 
 
-def judge_folder(folder: StrangerFolder, scratch: Path) -> Judgement:
+def run_command(*words: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """The command line, as a person starts it."""
+    command = [sys.executable, "-m", "autoresearch_cli", *words]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def judge_folder(folder: StrangerFolder, scratch: Path, run: Command = run_command) -> Judgement:
     """Make the folder a task and run it once, both by the command line."""
-    verdict, reason = _outcome(folder, folder.write(scratch / folder.name), scratch / "home")
+    environment = {**os.environ, "AUTORESEARCH_HOME": str(scratch / "home")}
+    verdict, reason = _outcome(folder, folder.write(scratch / folder.name), partial(run, environment=environment))
     return Judgement(folder.part, folder.family, folder.name, verdict, reason)
 
 
@@ -102,9 +114,9 @@ def judge_folders(folders: Sequence[StrangerFolder]) -> list[Judgement]:
         return [judge_folder(folder, scratch) for folder in folders if not folder.missing()]
 
 
-def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, str]:
+def _outcome(folder: StrangerFolder, place: Path, command: Command) -> tuple[Verdict, str]:
     before = _names(place)
-    new = _command(home, "task", "new", str(place), "--once", "--json", *folder.options)
+    new = command("task", "new", str(place), "--once", "--json", *folder.options)
     if BUG in new.stderr:
         return Verdict.WRONG, _end(new.stderr)
     if folder.hint:
@@ -123,7 +135,7 @@ def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, 
     ]
     if not results:
         return Verdict.WRONG, f"{taken} was taken"
-    run = _command(home, "run", str(place), "--json")
+    run = command("run", str(place), "--json")
     try:
         value = json.loads(run.stdout)["run"]["run"]["value"]
     except (ValueError, KeyError, TypeError):
@@ -131,15 +143,6 @@ def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, 
     if value is None:
         return Verdict.UNSURE, f"its run gave no value: {_end(run.stderr)}"
     return (Verdict.RIGHT, "") if results[0].fits(value, diverged=False) else (Verdict.WRONG, f"{taken}: {value}")
-
-
-def _command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "AUTORESEARCH_HOME": str(home)}
-    command = [sys.executable, "-m", "autoresearch_cli", *words]
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
 
 
 def _names(place: Path) -> set[str]:

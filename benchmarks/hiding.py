@@ -37,8 +37,8 @@ HIDDEN, WORDS = 1_000, 1_000
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """Fill a log with runs, 5,000 when quick and 100,000 otherwise; ask, hide, and ask again."""
-    count = 5_000 if quick else 100_000
+    """Fill a log with runs, 2,000 when quick and 100,000 otherwise; ask, hide, and ask again."""
+    count = 2_000 if quick else 100_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.sqlite"
         with Log.open(path, DEFAULT_NETWORK) as log, BlobStore(Path(folder) / "blobs") as blobs:
@@ -52,14 +52,14 @@ def _measure(log: Log, blobs: BlobStore, count: int) -> dict[str, float]:
     _put(log, [seal(_Unsigned(bytes(32)), DEFAULT_NETWORK, "task", task, seq=1, prev=b"", time_ms=START_MS)])
     for start in range(0, count, BATCH):
         _put(log, [story.next() for _ in range(start, min(start + BATCH, count))])
-    before = _asked(log, blobs, story)
-    stored = _timed(lambda: _put(log, [story.next() for _ in range(BATCH)]))
+    before, batch = _asked(log, blobs, story), min(BATCH, count)
+    stored = _timed(lambda: _put(log, [story.next() for _ in range(batch)]))
     hidden = [HiddenRow(author.public, b"", "", 0) for author in story.authors[:HIDDEN]]
     hide_ms = _timed(lambda: hide(log, hidden))
     after = _asked(log, blobs, story)
     words_ms = _timed(lambda: hide(log, [HiddenRow("setting_3 0.5", b"", "", 0)]))
     hide(log, [HiddenRow(f"word{number} that nobody wrote", b"", "", 0) for number in range(WORDS - 1)])
-    stored_hiding = _timed(lambda: _put(log, [story.next() for _ in range(BATCH)]))
+    stored_hiding = _timed(lambda: _put(log, [story.next() for _ in range(batch)]))
     return {
         "runs": float(count),
         "hide_1000_ms": hide_ms,

@@ -52,7 +52,8 @@ ADDRESSES = {
     "node_page": "/node",
 }
 # Of so many requests the mean is told: the kernel counts processor time in hundredths of a second.
-REQUESTS = 10
+REQUESTS = {True: 2, False: 10}
+RUNS = {True: 2_000, False: 100_000}
 AUTHORS = 20
 SETTINGS = 12
 FLOOR = 0.9
@@ -126,7 +127,7 @@ def _kb(answer: Answer) -> float:
     return len(msgspec.json.encode(answer)) / 1e3
 
 
-def _served(home: str, newest: str) -> dict[str, float]:
+def _served(home: str, newest: str, requests: int) -> dict[str, float]:
     """Processor time of a daemon with this log for whole pages, and what they weigh.
 
     ``begin_ms`` is that of the first request after its start, of Progress; others were asked for once before.
@@ -141,7 +142,7 @@ def _served(home: str, newest: str) -> dict[str, float]:
             transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://daemon", timeout=300
         ) as client:
 
-            def spent_ms(path: str, times: int = REQUESTS) -> float:
+            def spent_ms(path: str, times: int = requests) -> float:
                 before = sum(daemon.cpu_times()[:2])
                 for _ in range(times):
                     client.get(path).raise_for_status()
@@ -158,15 +159,14 @@ def _served(home: str, newest: str) -> dict[str, float]:
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """Fill a log with runs, 5,000 when quick and 100,000 otherwise, and ask what the pages ask."""
-    count = 5_000 if quick else 100_000
+    """Fill a log with runs, and ask what the pages ask."""
     with tempfile.TemporaryDirectory() as home:
         paths = Paths.from_environment({"AUTORESEARCH_HOME": home})
         paths.create()
         with Log.open(paths.log, DEFAULT_NETWORK) as log, BlobStore(paths.blobs) as blobs:
-            figures, newest = _answered(log, blobs, count)
+            figures, newest = _answered(log, blobs, RUNS[quick])
         shipped = [one.content for one in map(asset, asset_names()) if one]
-        return figures | _served(home, newest) | {"assets_kb": sum(map(len, shipped)) / 1e3}
+        return figures | _served(home, newest, REQUESTS[quick]) | {"assets_kb": sum(map(len, shipped)) / 1e3}
 
 
 def _answered(log: Log, blobs: BlobStore, count: int) -> tuple[dict[str, float], str]:

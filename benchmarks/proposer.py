@@ -41,13 +41,15 @@ class Plan:
     searches: int
     runs: int
     fresh: int
+    documents: int | None = None
+    """So many of the validation text measure a run; None: all."""
 
 
 # A tenth of the task's own budget.
 FULL = Plan(budget=1.5e11, searches=5, runs=80, fresh=6)
 # Replicates from here on are kept for the last measurement; no search reaches them.
 FRESH_FROM = 1000
-QUICK = Plan(budget=2e9, searches=1, runs=2, fresh=1)
+QUICK = Plan(budget=2e9, searches=1, runs=2, fresh=1, documents=64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ _TRAINERS: dict[float, Trainer] = {}
 def _in_process(job: Job, plan: Plan, folder: Path) -> list[float | None]:
     """One job in a worker process, which imports torch once for all its jobs."""
     if plan.budget not in _TRAINERS:
-        _TRAINERS[plan.budget] = Trainer(budget=plan.budget, data=folder / f"data-{os.getpid()}")
+        data = folder / f"data-{os.getpid()}"
+        _TRAINERS[plan.budget] = Trainer(budget=plan.budget, data=data, documents=plan.documents)
     return search(job, plan, Cache(folder), _TRAINERS[plan.budget])
 
 

@@ -71,7 +71,9 @@ from autoresearch.trust.roster import Trust
 from autoresearch.words import RunState
 
 COMPARED = "50 runs read and decoded in the same run: x; the same at other sizes: exponents"
-PARTICIPANTS = {10_000: 100, 100_000: 300, 1_000_000: 1_000}
+# The smallest is for the quick version alone.
+QUICK_SIZE = 1_000
+PARTICIPANTS = {QUICK_SIZE: 30, 10_000: 100, 100_000: 300, 1_000_000: 1_000}
 SHAPES = ("mixed", "ties")
 START_MS = 1_800_000_000_000
 SPAN_MS = 60 * DAY_MS
@@ -392,13 +394,14 @@ def _after(place: Path, size: int, me: KeyPair, task: bytes, now_ms: int) -> flo
 
 def measure(*, quick: bool) -> dict[str, float]:
     """The figures by shape and size."""
-    most = int(os.environ.get("AUTORESEARCH_SCALE_MOST", "10000" if quick else "1000000"))
+    most = int(os.environ.get("AUTORESEARCH_SCALE_MOST", "1000000"))
+    sizes = [QUICK_SIZE] if quick else [size for size in PARTICIPANTS if QUICK_SIZE < size <= most]
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(os.environ.get("AUTORESEARCH_SCALE") or made)
         for shape in SHAPES:
             before: dict[str, float] = {}
-            for size in (size for size in PARTICIPANTS if size <= most):
+            for size in sizes:
                 place, rates = _made(folder, size, shape)
                 command = [sys.executable, "-m", "benchmarks.scale", str(place), str(size)]
                 asked: dict[str, float] = json.loads(subprocess.check_output(command))

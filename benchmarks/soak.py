@@ -5,7 +5,7 @@ full; a node is suspended; a clock is two hours behind and set right; a node has
 memory. Then they are paused, and must agree.
 
     python -m benchmarks soak            an hour
-    python -m benchmarks soak --quick    three minutes
+    python -m benchmarks soak --quick    a minute
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from autoresearch.paths import Paths
 from autoresearch.settings import environment_variable
 
 COMPARED = "0 lost, stuck, left over; 1 for growth: the medians of the last quarter over those of the second"
-PHASE_SECONDS = {True: 14.0, False: 600.0}
+PHASE_SECONDS = {True: 5.0, False: 600.0}
 SAMPLE_SECONDS = 1.0
 # The machine may have other things to do.
 AGREE_SECONDS, READY_SECONDS, STOP_SECONDS = 300.0, 240.0, 120.0

@@ -37,6 +37,8 @@ settings.load_profile("project")
 # Tests start many processes: all of them load compiled modules, whatever the caller's environment says.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Threads of torch wait for each other in loops: side by side with other tests they cost many times what they compute.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Tests write many small files, each with a wait until it is on the disk: in memory there is nothing to wait for.
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 2 << 30

@@ -26,15 +26,22 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 HEADER = 8
 DESCRIPTORS_MOST = 16
 COMMAND = "autoresearch_cli.main:main"
-COMMAND_MODULES = ("autoresearch_cli.commands.*", "autoresearch_cli.acts.*", "autoresearch_cli.agent.*")
+# Typer converts some values by pydantic, and loads it when the first comes.
+COMMAND_MODULES = (
+    "autoresearch_cli.commands.*",
+    "autoresearch_cli.acts.*",
+    "autoresearch_cli.agent.*",
+    "typer._adapters",
+)
 # With the modules of daemons: for commands that start one.
 PRELOADED = "tests.daemon.preloaded"
 STARTING = frozenset({"demo", "join", "up"})
@@ -49,6 +56,7 @@ CHILDREN = ("autoresearch_daemon", *LEAVES)
 TITLE_BYTES = 4096
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+CLONE_NEWNET = 0x40000000
 
 
 class WarmProcess:
@@ -121,19 +129,35 @@ class Warm:
         descriptors: Mapping[int, int] | None = None,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        namespace: str = "",
     ) -> WarmProcess:
         """Start ``module:function``, a module or a file, in an environment and a folder; by default, this process's.
 
-        ``descriptors`` says what is open under which number there; by default, this process's streams.
+        ``descriptors`` says what is open under which number there; by default, this process's streams. ``namespace`` is
+        the name of another network's namespace.
         """
+        how = {"descriptors": descriptors, "environment": environment, "folder": folder, "namespace": namespace}
+        return WarmProcess(self.report(program, *arguments, **how))  # type: ignore[arg-type]
+
+    def report(
+        self,
+        program: str,
+        *arguments: str,
+        descriptors: Mapping[int, int] | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | str | None = None,
+        namespace: str = "",
+    ) -> int:
+        """Start a program as above; the descriptor from which its number, and later its exit status, are read."""
         request = {
             "program": program,
             "arguments": arguments,
             "environment": dict(os.environ if environment is None else environment),
             "folder": str(folder or Path.cwd()),
+            "namespace": namespace,
         }
         with self._lock:
-            return WarmProcess(_ask(self._socket, request, descriptors or {0: 0, 1: 1, 2: 2}))
+            return _ask(self._socket, request, descriptors or {0: 0, 1: 1, 2: 2})
 
     def open(
         self,
@@ -199,6 +223,64 @@ def open_command(*words: str, **how: Any) -> WarmProcess:
 def warm_command(words: Sequence[str]) -> Warm:
     """The warm process in which the command of these words begins."""
     return warm(PRELOADED) if STARTING.intersection(words) else warm(*COMMAND_MODULES)
+
+
+# ``autoresearch`` for a shell: has another process start the command, passes signals on, and ends as it does.
+SHIM = """\
+#!{python} -IS
+import json, os, signal, socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.connect({address!r})
+request = json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]).encode()
+socket.send_fds(connection, [len(request).to_bytes({header}, "big")], [0, 1, 2])
+connection.sendall(request)
+status = os.fdopen(socket.recv_fds(connection, 1, 1)[1][0], "rb", buffering=0)
+pid = int(status.readline())
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+code = int(status.readline())
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+sys.exit(code)
+"""
+
+
+@contextlib.contextmanager
+def warm_shell() -> Iterator[str]:
+    """A folder for a shell's PATH in which the command line begins warm."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        address, program = f"{folder}/socket", Path(folder, "autoresearch")
+        program.write_text(SHIM.format(python=sys.executable, address=address, header=HEADER))
+        program.chmod(0o755)
+        server.bind(address)
+        server.listen(32)
+        beside = threading.Thread(target=_serve_shell, args=[server])
+        beside.start()
+        try:
+            yield folder
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            beside.join()
+
+
+def _serve_shell(server: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:  # it was shut down
+            return
+        with connection:
+            header, descriptors, _, _ = socket.recv_fds(connection, HEADER, DESCRIPTORS_MOST)
+            request = connection.recv(int.from_bytes(header, "big"), socket.MSG_WAITALL)
+            words, environment, folder = json.loads(request)
+            report = warm_command(words).report(
+                COMMAND, *words, descriptors=dict(enumerate(descriptors)), environment=environment, folder=folder
+            )
+            for descriptor in descriptors:
+                os.close(descriptor)
+            socket.send_fds(connection, [b"."], [report])
+            os.close(report)
 
 
 class Starter:
@@ -306,7 +388,7 @@ def _reap() -> None:
             pass
 
 
-_prctl = ctypes.CDLL(None).prctl
+_prctl, _setns = ctypes.CDLL(None).prctl, ctypes.CDLL(None).setns
 
 
 def _end_with_parent(number: int = signal.SIGTERM) -> None:
@@ -370,6 +452,9 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(request["environment"])
+    if request.get("namespace"):
+        with Path("/run/netns", request["namespace"]).open() as namespace:
+            assert _setns(namespace.fileno(), CLONE_NEWNET) == 0
     os.chdir(request["folder"])
     random.seed()
     program, words = request["program"], request["arguments"]

@@ -32,7 +32,7 @@ READY_SECONDS = 600.0
 class Daemon:
     """One daemon. ``start`` waits until it is ready. ``prefix`` is the command that starts the command.
 
-    ``module`` is the program.
+    ``module`` is the program, ``namespace`` the name of another network's namespace.
     """
 
     home: Path
@@ -40,6 +40,7 @@ class Daemon:
     process: subprocess.Popen[bytes] | WarmProcess | None = None
     prefix: tuple[str, ...] = ()
     module: str = "autoresearch_daemon"
+    namespace: str = ""
 
     @property
     def paths(self) -> Paths:
@@ -55,7 +56,8 @@ class Daemon:
         apart = {"AUTORESEARCH_HOME": str(self.home), "AUTORESEARCH_NETWORK_LAN": "false"}
         environment = {**os.environ, **apart, **self.settings}
         if not self.prefix:
-            self.process = warm(PRELOADED).start(self.module, *options, environment=environment)
+            how = {"environment": environment, "namespace": self.namespace}
+            self.process = warm(PRELOADED).start(self.module, *options, **how)
             return
         self.process = subprocess.Popen(
             [*self.prefix, sys.executable, "-m", self.module, *options],

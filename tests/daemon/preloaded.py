@@ -10,15 +10,15 @@ from contextlib import suppress
 
 import autoresearch_daemon.main
 import autoresearch_daemon.workers.assignment
-from autoresearch_daemon import node
 
 from autoresearch.face.pages.rendering import compile_templates
-from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.run.sandbox import probes
+from tests.walls import attacked_once
 from tests.warm import COMMAND_MODULES, load
 
 with suppress(ImportError):  # without libp2p no daemon starts its network process
     import autoresearch_daemon.net.host.child  # noqa: F401
 load(*COMMAND_MODULES)
 compile_templates()
-VERDICT = detect_level()
-node.detect_level = lambda *_: VERDICT
+probes.probe_sandbox = attacked_once
+probes.detect_level()

@@ -36,9 +36,16 @@ CHEATS = {
 
 
 def brief_task(share: float = BUDGET_SHARE) -> Task:
-    """The small task with a budget that its baseline, which bounds what a check costs, is trained for in no time."""
+    """The small task with a budget that its baseline, which bounds what a check costs, is trained for in no time.
+
+    To load torch may take as long as it allows: on a machine that does twenty other things that is no fault of a model.
+    """
     task = small_task()
-    return msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
+    return msgspec.structs.replace(
+        task,
+        budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share),
+        limits=msgspec.structs.replace(task.limits, seconds=60),
+    )
 
 
 @pytest.fixture
@@ -106,14 +113,12 @@ def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_trainin
 ) -> None:
     tmp_path.chmod(0o755)
     task = brief_task()
-    # Loading torch takes that long on a machine that does twenty other things, and is no fault of the model.
-    patient = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=45))
     hurried = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=0.5))
     embed = "        x = self.embed(x)\n"
     sleepy = TRAIN.replace(embed, f"        __import__('time').sleep(600)\n{embed}")
     assert sleepy != TRAIN
 
-    assert check(sleepy, honest[0], replace(bench, scratch=tmp_path), 1.0, patient).verdict == "fail"
+    assert check(sleepy, honest[0], replace(bench, scratch=tmp_path), 1.0).verdict == "fail"
     assert check(TRAIN, honest[0], replace(bench, scratch=tmp_path), 1.0, hurried, replay=True).verdict == "error"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.daemon.toy import write_toy_task
+from tests.warm import run_command, warm_shell
 
 ROOT = Path(__file__).parents[2]
 FILE = r"<!-- file: (?P<file>[\w./-]+) -->\n```(?:python|yaml|cpp|text)\n(?P<text>.*?)^```$"
@@ -58,22 +59,20 @@ def played(program: list[str], folder: Path) -> list[str]:
     # Here the first home is named; a reader has the usual one where none is.
     script = script.replace("unset AUTORESEARCH_HOME", f"export AUTORESEARCH_HOME={folder}/first")
     try:
-        shell = subprocess.run(
-            ["bash", "-e", "-o", "pipefail", "-c", script],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=1500,
-            check=False,
-        )
-    finally:
-        for home in (folder / "first", folder / "second"):
-            subprocess.run(
-                [sys.executable, "-m", "autoresearch_cli", "down"],
-                env={**environment, "AUTORESEARCH_HOME": str(home)},
+        with warm_shell() as programs:
+            shell = subprocess.run(
+                ["bash", "-e", "-o", "pipefail", "-c", script],
+                cwd=folder,
+                env={**environment, "PATH": f"{programs}:{environment['PATH']}"},
+                capture_output=True,
+                text=True,
+                timeout=1500,
                 check=False,
             )
+    finally:
+        for home in (folder / "first", folder / "second"):
+            if home.exists():
+                run_command("down", environment={**environment, "AUTORESEARCH_HOME": str(home)})
     succeeded = len(done.read_text().split())
     assert shell.returncode == 0, f"{program[succeeded]}\n{shell.stdout[-2000:]}\n{shell.stderr[-2000:]}"
     return program[:succeeded]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,14 @@ from benchmarks.corpus_folders import (
     scratch_folder,
     stranger_folders,
 )
+from tests.warm import COMMAND, PRELOADED, warm
+
+
+@pytest.fixture(scope="module")
+def scratch() -> Iterator[Path]:
+    """A home for all."""
+    with scratch_folder() as folder:
+        yield folder
 
 
 def test_the_corpus_says_what_is_right_of_each_folder(tmp_path: Path) -> None:
@@ -27,9 +37,8 @@ def test_the_corpus_says_what_is_right_of_each_folder(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", stranger_folders("seen"), ids=str)
-def test_a_folder_becomes_a_task_or_is_refused_with_what_to_do(folder: StrangerFolder) -> None:
+def test_a_folder_becomes_a_task_or_is_refused_with_what_to_do(folder: StrangerFolder, scratch: Path) -> None:
     if missing := folder.missing():
         pytest.skip(f"this machine has no {' and no '.join(missing)}")
-    with scratch_folder() as scratch:
-        judgement = judge_folder(folder, scratch)
+    judgement = judge_folder(folder, scratch, partial(warm(PRELOADED).run, COMMAND))
     assert judgement.verdict is Verdict.RIGHT, judgement.reason

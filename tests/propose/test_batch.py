@@ -20,7 +20,7 @@ from autoresearch.task.program import source_digest
 from benchmarks.long_history import NOISE, history, landscape
 from tests.propose.conftest import no_source, past
 
-PEERS = 16
+PEERS = 8
 
 
 def proposals(search: int, runs: int, *, claims_seen: bool) -> list[SearchProposal]:
@@ -62,12 +62,12 @@ def _nearest(genomes: Sequence[Genome], parameters: Sequence[Parameter]) -> floa
 @pytest.mark.slow
 @pytest.mark.parametrize("runs", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_peers_of_one_round_propose_different_programs(runs: int) -> None:
-    rounds = {seen: [proposals(search, runs, claims_seen=seen) for search in range(3)] for seen in (True, False)}
+    rounds = {seen: [proposals(search, runs, claims_seen=seen) for search in range(2)] for seen in (True, False)}
     for made in (*rounds[True], *rounds[False]):
         assert len({proposal.source_digest for proposal in made}) == PEERS
     seen, unseen = (fmean(map(apart, rounds[each])) for each in (True, False))
     print(f"{runs} runs known: the nearest is {seen:.2f} away, and {unseen:.2f} where no claim is seen")
-    assert seen > unseen > 1.0
+    assert seen > unseen > 1.25
 
 
 WAVES = """

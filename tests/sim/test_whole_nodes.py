@@ -39,8 +39,8 @@ def test_a_story_is_a_function_of_its_seed():
 def test_the_stories_meet_what_they_are_for():
     """Nodes agree once healed, honest runs pass, lies are found out."""
     honest, cheating = Counter(), Counter()
-    for seed in range(10, 13):
-        states, _ = story(seed, hours=3)
+    for seed in (10, 11):
+        states, _ = story(seed)
         honest += states["honest"]
         cheating += states["cheating"]
     assert sum(honest[state] for state in BELIEVED) >= 6

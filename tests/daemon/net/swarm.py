@@ -55,8 +55,7 @@ class Swarm:
                 "AUTORESEARCH_NETWORK_LISTEN": f"/ip4/{ip}/tcp/0",
                 "AUTORESEARCH_NETWORK_BOOTSTRAP": ",".join(map(self.address, self.daemons[-3:])),
             }
-            prefix = ("nsenter", f"--net=/run/netns/{name}") if name else ()
-            daemon = Daemon(folder / f"home{number}", common | own | settings, prefix=prefix)
+            daemon = Daemon(folder / f"home{number}", common | own | settings, namespace=name)
             self.daemons.append(daemon)
             daemon.start()
             wait_for(lambda daemon=daemon: bool(self.peers(daemon).addresses))

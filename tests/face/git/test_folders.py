@@ -8,19 +8,23 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from autoresearch.record.kinds import BlobRef, Task
+from tests.daemon.daemons import kill as kill_process
 from tests.daemon.daemons import wait_for
 from tests.face.git.conftest import Export, answer, git, references
 from tests.face.git.history import History, grown, home, settle, small
 from tests.nasty import NASTY, harms
 from tests.record.making import digest_of, key
+from tests.warm import open_command
 
 KILLS = 12
-RUNS = 1500
+RUNS = 500
 
 
 @pytest.fixture
@@ -379,16 +383,18 @@ def test_killed_in_the_middle_it_leaves_a_repository_that_the_next_export_comple
     took = time.monotonic() - began
     commits = references(tmp_path / "whole")
     assert len(commits) == len(made)
-    command = [sys.executable, "-m", "autoresearch_cli", "task", "export", "--git", str(tmp_path / "repo")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     repo, held = tmp_path / "repo", []
     for kill in range(KILLS):
         if kill % 4 == 0:
             subprocess.run(["rm", "-rf", str(repo)], check=True)
-        with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.DEVNULL) as process:
-            time.sleep(took * (kill + 1) / KILLS)  # the moment of the kill, not a wait for anything
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+        process = open_command("task", "export", "--git", str(repo))
+        time.sleep(took * (kill + 1) / KILLS)  # the moment of the kill, not a wait for anything
+        with suppress(psutil.NoSuchProcess):
+            below = psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+            for each in below:
+                kill_process(each)
+        process.communicate()
         if (repo / ".git").exists():
             assert "error" not in git(repo, "fsck", "--strict")
             held.append(len(references(repo)))
