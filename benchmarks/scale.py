@@ -12,8 +12,8 @@ settled when it was stored. ``after_record_ms`` is the slowest of what a daemon 
 ``proposal_ms`` a worker's, which opens the log for each. All are processor time. ``x_…`` is each over ``floor_ms``: the
 50 newest runs of the same log, read and decoded.
 
-``AUTORESEARCH_SCALE`` names a folder in which logs are kept from one call to the next, ``AUTORESEARCH_SCALE_MOST`` the
-largest size.
+The quick version has one log of 1,000 records. ``AUTORESEARCH_SCALE`` names a folder in which logs are kept from one
+call to the next, ``AUTORESEARCH_SCALE_MOST`` the largest size.
 """
 
 from __future__ import annotations
