@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, get_args, get_origin
 
 import typer
 from typer import Abort, TyperException
@@ -144,7 +144,7 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
 
 
 class _AsItIs:
-    """Takes the place of typer's conversion of a parameter: of text, flags, and plain numbers between their bounds."""
+    """Takes the place of typer's conversion of a parameter: of texts, flags, choices, and plain numbers in bounds."""
 
     def __init__(self, kind: Any, convert: Callable[[Any], Any]) -> None:  # noqa: ANN401 - typer's own
         self._kind, self._convert = kind, convert
@@ -152,15 +152,18 @@ class _AsItIs:
     def coerce(self, value: object, **context: object) -> object:
         """The value; any other number is converted, or refused, by typer."""
         kind, about = self._kind.annotation, self._kind.parameter_info
-        if kind in (str, bool):
+        if kind in (str, bool) or (get_origin(kind) is Literal and value in get_args(kind)):
             return value
-        is_plain = type(value) in _PLAIN_NUMBER or (isinstance(value, str) and _PLAIN_NUMBER[kind].fullmatch(value))
+        if kind == list[str] and isinstance(value, list | tuple | None):
+            return list(value or ())
+        if value is None:
+            return None
+        form = _PLAIN_NUMBER.get(kind)
+        is_plain = form and (type(value) in _PLAIN_NUMBER or (isinstance(value, str) and form.fullmatch(value)))
         if is_plain and about.parser is None and not about.clamp:
             number = kind(value)
             if (about.min is None or about.min <= number) and (about.max is None or number <= about.max):
                 return number
-        if value is None:
-            return None
         try:
             return self._convert(self._kind).coerce(value, **context)
         except typer.BadParameter as error:
@@ -181,8 +184,7 @@ def convert_as_little() -> None:
     """
     name = "build_runtime_param"
     if convert := getattr(typer.core, name, None):
-        plain = (str, bool, *_PLAIN_NUMBER)
-        setattr(typer.core, name, lambda kind: _AsItIs(kind, convert) if kind.annotation in plain else convert(kind))
+        setattr(typer.core, name, lambda kind: _AsItIs(kind, convert))
 
 
 WELCOME = """\

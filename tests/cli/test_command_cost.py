@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 from autoresearch_cli.local_log import open_desk
 
@@ -51,6 +52,11 @@ def test_help_loads_typer_and_the_list_of_commands(process: Process) -> None:
     assert ours == HELP
     assert packages - sys.stdlib_module_names <= THIRD - {"msgspec", "libipld"}
     assert not packages & LARGE
+
+
+def test_words_and_repeated_options_are_taken_as_they_are(process: Process, tmp_path: Path) -> None:
+    for words in (("search", "warm", "up"), ("run", str(tmp_path / "missing"), "LR=1"), ("note", "list", "warm")):
+        assert "pydantic" not in loaded(process, *words)[1], words
 
 
 def test_the_best_run_takes_few_statements(filled: Filled) -> None:
