@@ -33,9 +33,10 @@ def test_sets_of_states_and_reasons_stand_beside_the_states() -> None:
     assert len(files) > 200
     assert len(enums) > 10
     for path in files:
-        if path == Path(words.__file__):
+        text = path.read_text()
+        if path == Path(words.__file__) or not any(f"{name}." in text for name in enums):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Set | ast.Tuple | ast.List):
                 members = [
                     ast.unparse(member).split(".")[0] for member in node.elts if not isinstance(member, ast.Starred)

@@ -71,7 +71,7 @@ def project_path(text: str) -> Path:
     if ini is None:
         is_task = (start / "task.toml").exists()
         hint = (
-            "of this task folder: autoresearch publish task; its runs are published as they end"
+            "this is a task folder: autoresearch run list lists its runs, autoresearch publish task publishes it"
             if is_task
             else "autoresearch init makes a project"
         )
