@@ -36,6 +36,7 @@ TaskName = Annotated[
 ]
 # No answer has more rows than a person or a page can use; the next page is asked for with `before`.
 MAXIMUM_ROWS = 200
+SUGGESTIONS_MOST = 20
 Limit = Annotated[int, Meta(ge=1, le=MAXIMUM_ROWS, description="rows in the answer")]
 Author = Annotated[str, Meta(max_length=64, description="only this key, in hex; or `me`")]
 Before = Annotated[str, Meta(max_length=128, description="only records older than this one: the next page")]

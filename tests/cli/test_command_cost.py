@@ -54,9 +54,17 @@ def test_help_loads_typer_and_the_list_of_commands(process: Process) -> None:
     assert not packages & LARGE
 
 
-def test_words_and_repeated_options_are_taken_as_they_are(process: Process, tmp_path: Path) -> None:
-    for words in (("search", "warm", "up"), ("run", str(tmp_path / "missing"), "LR=1"), ("note", "list", "warm")):
-        assert "pydantic" not in loaded(process, *words)[1], words
+def test_what_converts_words_and_what_suggests_is_loaded_where_it_is_needed(process: Process, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    for words in (
+        ("search", "warm", "up"),
+        ("note", "list", "warm"),
+        ("run", missing, "LR=1"),
+        ("run", "propose", missing),
+        ("run", "vary", missing, "--set", "LR=1,2"),
+        ("run", "wait", "a-run"),
+    ):
+        assert loaded(process, *words)[1].isdisjoint({"numpy", "pydantic"}), words
 
 
 def test_the_best_run_takes_few_statements(filled: Filled) -> None:

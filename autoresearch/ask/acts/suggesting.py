@@ -18,7 +18,6 @@ from autoresearch.task.model import Task
 
 # The draws of a suggestion are not those of a worker, which would otherwise try it too.
 WORKER = "suggest"
-SUGGESTIONS_MOST = 20
 
 
 class SuggestionView(Answer, frozen=True, kw_only=True):

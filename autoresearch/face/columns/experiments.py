@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from autoresearch.ask.acts.suggesting import SuggestionView
 from autoresearch.ask.acts.varying import InteractionView, LevelView, VariantView
 from autoresearch.face.columns.column import CHANGE, COUNT, VALUE, WORDS, Column, Columns, Face
 from autoresearch.propose.program.ranges import Value
 from autoresearch.text import change_interval, value
+
+if TYPE_CHECKING:  # it loads numpy, which most of an experiment goes without
+    from autoresearch.ask.acts.suggesting import SuggestionView
 
 PROGRAMS = Face.PIPE
 

@@ -14,11 +14,10 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST, suggest
 from autoresearch.ask.acts.varying import read_values
 from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.requests import ClaimRequest, DropRequest
+from autoresearch.ask.requests import SUGGESTIONS_MOST, ClaimRequest, DropRequest
 from autoresearch.errors import AutoresearchError, TimedOut, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.task.loading import load_task
@@ -270,6 +269,8 @@ def suggest_changes(
     ] = None,
 ) -> Answered:
     """Say what the search would try next, and what it expects of it. Nothing is run, and nothing is claimed."""
+    from autoresearch.ask.acts.suggesting import suggest  # with numpy, which the other commands here go without
+
     grid = read_values(values or [])
     if several := next((name for name, choices in grid.items() if len(choices) > 1), ""):
         raise UsageError(f"{several} has several values here", hint="run vary runs every combination of some values")

@@ -19,12 +19,12 @@ from typing_extensions import TypedDict
 
 from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.acts.edited_program import Idea
-from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST
 from autoresearch.ask.acts.suggesting import suggest as suggestions
 from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
+from autoresearch.ask.requests import SUGGESTIONS_MOST
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.propose.mind.history import gather

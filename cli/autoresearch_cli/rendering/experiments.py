@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from autoresearch.ask.acts.suggesting import SuggestAnswer
 from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.face.columns import experiments
 from autoresearch.text import counted
 from autoresearch_cli.rendering.output import is_rich, print_list, print_text
+
+if TYPE_CHECKING:
+    from autoresearch.ask.acts.suggesting import SuggestAnswer
 
 
 def print_experiment(answer: VaryAnswer, settings: Sequence[str], metric: str) -> None:

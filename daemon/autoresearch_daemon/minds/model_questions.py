@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from autoresearch.ask import questions, requests
-from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST, suggest
+from autoresearch.ask.acts.suggesting import suggest
 from autoresearch.ask.desk import Desk
+from autoresearch.ask.requests import SUGGESTIONS_MOST
 from autoresearch.errors import AutoresearchError
 from autoresearch.propose.mind.brief import fenced
 from autoresearch.propose.mind.recall import curve_row
