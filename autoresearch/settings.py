@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.hours import parse_hours
-from autoresearch.text import did_you_mean, read_json, read_toml
+from autoresearch.text import did_you_mean, number_form, read_json, read_toml
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
 MAIL_PASSWORD_VARIABLE = "AUTORESEARCH_MAIL_PASSWORD"  # noqa: S105 - its name, not the password
@@ -400,7 +401,9 @@ def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings,
     try:
         settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError as error:
-        raise UsageError(f"a setting in {path} is wrong: {error}", hint="autoresearch node config show") from error
+        at = re.search(r"`\$\.(\w+\.\w+)`", str(error))
+        reason = f"{at[1]} takes {_form(at[1])}" if at and at[1] in types else str(error)
+        raise UsageError(f"a setting in {path} is wrong: {reason}", hint="autoresearch node config show") from error
     for name, hours in (("work", settings.work.hours), ("network", settings.network.hours)):
         try:
             parse_hours(hours)
@@ -423,9 +426,22 @@ def parse_setting(name: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - a s
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError as error:
-        # Nobody is told a regular expression: the description says what it lets through.
-        reason = f"it is: {setting_types()[name][1]}" if "regex" in str(error) else str(error)
-        raise UsageError(f"{name} = {text!r} does not work: {reason}", hint="autoresearch node config show") from error
+        sentence = f"{name} = {text!r} does not work: it takes {_form(name)}"
+        raise UsageError(sentence, hint="autoresearch node config show") from error
+
+
+def _form(name: str) -> str:
+    """What a setting may be, in words. Of a text that is its description: nobody is told a regular expression."""
+    kind, description = setting_types()[name]
+    info = msgspec.inspect.type_info(kind)
+    match info.type if isinstance(info, msgspec.inspect.Metadata) else info:
+        case msgspec.inspect.IntType(ge=least, le=most):
+            return f"a {number_form(int, least, most)}"
+        case msgspec.inspect.FloatType(ge=least, le=most):
+            return f"a {number_form(float, least, most)}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+    return f"a text: {description}"
 
 
 def unknown_setting(name: str, *, where: str) -> UsageError:

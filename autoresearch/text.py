@@ -304,6 +304,12 @@ def counted(number: int, thing: str, things: str = "") -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"
 
 
+def number_form(kind: type, least: float | None, most: float | None) -> str:
+    """What an ``int`` or a ``float`` may be: "whole number from 1 to 64"."""
+    bounds = "" if least is None else f" of {least} and more" if most is None else f" from {least} to {most}"
+    return f"{'whole ' if kind is int else ''}number{bounds}"
+
+
 def did_you_mean(word: str, names: Iterable[str], likeness: float = 0.6) -> str:
     """The hint for one of these names mistyped: ``did you mean grammar?``; empty where none is so like the word."""
     import difflib  # most commands start without it

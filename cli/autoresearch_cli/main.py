@@ -158,8 +158,8 @@ class _AsItIs:
             return list(value or ())
         if value is None:
             return None
-        form = _PLAIN_NUMBER.get(kind)
-        is_plain = form and (type(value) in _PLAIN_NUMBER or (isinstance(value, str) and form.fullmatch(value)))
+        pattern = _PLAIN_NUMBER.get(kind)
+        is_plain = pattern and (type(value) in _PLAIN_NUMBER or (isinstance(value, str) and pattern.fullmatch(value)))
         if is_plain and about.parser is None and not about.clamp:
             number = kind(value)
             if (about.min is None or about.min <= number) and (about.max is None or number <= about.max):
@@ -169,9 +169,10 @@ class _AsItIs:
         except typer.BadParameter as error:
             if kind not in _PLAIN_NUMBER or about.parser is not None:
                 raise
-            bounds = f" from {about.min} to {about.max}" if about.max is not None else f" of {about.min} and more"
-            number_words = f"{'whole ' if kind is int else ''}number{bounds if about.min is not None else ''}"
-            raise typer.BadParameter(f"“{value}” is no {number_words}", error.ctx, error.param) from error
+            from autoresearch.text import number_form
+
+            form = number_form(kind, about.min, about.max)
+            raise typer.BadParameter(f"“{value}” is no {form}", error.ctx, error.param) from error
 
 
 _PLAIN_NUMBER = {int: re.compile(r"-?[0-9]{1,15}"), float: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")}

@@ -78,7 +78,7 @@ def test_an_edited_file_is_taken_whole_or_not_at_all(
     assert "# nice = 10" in stored
     for wrong, sentence in (
         ("wrkers = 2", "did you mean work.workers?"),
-        ("workers = 900", "Expected `int` <= 64"),
+        ("workers = 900", "work.workers takes a whole number from 0 to 64"),
         ("workers = ", "is not valid TOML"),
         ("task = '/no/such/folder'", "/no/such/folder"),
         ("hours = 'mon 25:00'", "hours"),

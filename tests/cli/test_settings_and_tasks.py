@@ -237,3 +237,15 @@ def test_a_log_is_followed_into_the_next_file(paths: Paths) -> None:
     finally:
         follower.kill()
         follower.communicate()
+
+
+def test_a_wrong_value_is_told_what_its_setting_takes(cli: Cli) -> None:
+    for name, word in (
+        ("work.workers", "a whole number from 0 to 64"),
+        ("network.lan", "true or false"),
+        ("llm.day_cost", "a number of 0 and more"),
+        ("mail.security", "a text: starttls, tls or none"),
+    ):
+        refused = cli("node", "config", "set", name, "nonsense")
+        assert refused.exit_code == 2
+        assert f"{name} = 'nonsense' does not work: it takes {word}" in refused.stderr
