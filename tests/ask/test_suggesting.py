@@ -76,7 +76,7 @@ def test_settings_near_the_good_ones_are_expected_to_be_better(suggest_with):
 @pytest.mark.slow
 def test_a_suggestion_may_start_from_a_program_with_other_settings(suggest_with):
     suggest_with.ran(0.9, 0.8, 0.7, 0.55, 0.45, 0.35)
-    suggest_with.rewritten(0.01)
+    suggest_with.rewritten(0.002)
     made = suggest_with(count=12)
     settings = [each.change.keys() for each in made]
     assert any("RATE" in names for names in settings)
