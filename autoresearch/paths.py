@@ -119,7 +119,7 @@ def put_folder(made: Path, folder: Path) -> None:
 
 
 @contextmanager
-def written(
+def write_refusals(
     place: Path | None = None, hint: str = "let it be written, or set AUTORESEARCH_HOME to another folder"
 ) -> Iterator[None]:
     """Raise Refused where something can't be written: ``place``, else the path of the error, as in a node's home."""
@@ -361,7 +361,7 @@ class Paths:
         if self.restoring.exists() and not restores:
             hint = f"autoresearch node restore {quote(self.restoring.read_text())}"
             raise Refused(f"{self.data} is half restored: that was interrupted.", hint=hint)
-        with written():
+        with write_refusals():
             for folder in (self.config, self.data, self.cache, self.log.parent):
                 folder.mkdir(parents=True, exist_ok=True)
             for folder in (self.state, self.runtime, self.keys, self.spool, self.network):

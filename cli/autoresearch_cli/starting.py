@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from autoresearch.ask.node import Health, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut
-from autoresearch.paths import Paths, written
+from autoresearch.paths import Paths, write_refusals
 from autoresearch.words import WHY_SENTENCES, Result, Why
 from autoresearch_cli import home
 from autoresearch_cli.rendering.output import say
@@ -68,7 +68,7 @@ def start(
     if not detached:
         output_file(paths).unlink(missing_ok=True)
         return subprocess.Popen([*command, "--verbose"], env=environment, stdin=subprocess.DEVNULL)
-    with written():
+    with write_refusals():
         descriptor = os.open(output_file(paths), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         # A session of its own: closing the terminal or Ctrl-C in it doesn't reach the daemon.

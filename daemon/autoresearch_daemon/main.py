@@ -12,7 +12,7 @@ import msgspec
 
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import AutoresearchError
-from autoresearch.paths import NETWORK_VARIABLE, Paths, written
+from autoresearch.paths import NETWORK_VARIABLE, Paths, write_refusals
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import MAIL_PASSWORD_VARIABLE, Api, Settings, load_settings
 from autoresearch.text import sanitised
@@ -37,7 +37,7 @@ def main() -> None:
         settings, sources = load_settings(paths.settings, os.environ)
         settings = with_options(settings, options)
         paths.create()
-        with written():
+        with write_refusals():
             set_up_logging(paths.daemon_log, settings.logging.level, to_terminal=options.verbose)
         devices = named_devices(settings.work.device)
         sys.setswitchinterval(SWITCH_SECONDS)

@@ -100,6 +100,14 @@ def test_several_genomes_get_what_each_gets_by_itself() -> None:
     assert model.at([]) == []
 
 
+def test_equal_programs_of_great_weight_are_believed_somehow() -> None:
+    twins: Rows = [(BASE, float(number % 2), 1e30) for number in range(12)]
+    belief = likeliest(GENES, twins, Prior())
+    mean, deviation = fit(GENES, twins, [], belief).at([BASE])[0]
+    assert math.isfinite(mean)
+    assert math.isfinite(deviation)
+
+
 def test_a_score_of_little_weight_says_less() -> None:
     def surprised(weight: float) -> float:
         return fit(GENES, [(BASE, 3.0, weight)], [], Prior()).at([BASE])[0][0]

@@ -29,7 +29,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import own_keys
-from autoresearch.paths import FOLDER, NETWORKS, Paths, sync_path, written
+from autoresearch.paths import FOLDER, NETWORKS, Paths, sync_path, write_refusals
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Network, Record
 from autoresearch.text import did_you_mean, one_line
@@ -147,7 +147,7 @@ def use_network(paths: Paths) -> None:
         Refused: that can't be written.
     """
     paths.create()
-    with written(paths.in_use):
+    with write_refusals(paths.in_use):
         write_whole(paths.in_use, f"{paths.folder}\n")
 
 
@@ -162,7 +162,7 @@ def found_network(paths: Paths, manifest: NetworkManifest, fill: Callable[[Paths
     """
     paths.create()
     stage = paths.of_network(f"{_UNFINISHED}{secrets.token_hex(4)}")
-    with written(hint="check its permissions"):
+    with write_refusals(hint="check its permissions"):
         with lock_device(paths.keys / "device.key"):
             for root in (paths.data, paths.state):
                 for left in (root / NETWORKS).glob(f"{_UNFINISHED}*"):

@@ -22,7 +22,7 @@ from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_mar
 from autoresearch.ask.lookup import task_of
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.log import Log
-from autoresearch.paths import Paths, written
+from autoresearch.paths import Paths, write_refusals
 from autoresearch.record.kinds import TITLE_CHARACTERS, Contest
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
@@ -234,7 +234,7 @@ def write_page(folder: Path, rules: Sequence[PageSection], join_section: PageSec
     """Write the page of rules as Markdown and as HTML; each file is whole or as it was. Raises Refused."""
     sections = [*rules, join_section]
     files = {folder / MARKDOWN: as_markdown(sections), folder / HTML: as_html(sections)}
-    with written(folder, "check its permissions"):
+    with write_refusals(folder, "check its permissions"):
         for path, text in files.items():
             write_whole(path, text)
     return list(files)

@@ -141,9 +141,11 @@ def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, floa
         nonlocal best, most
         for other in others:
             _, covariances, surprises = _seen(genes, leading, other)
-            # LAPACK takes one thread for so few rows.
-            logarithm = -math.fsum(np.log(np.diag(np.linalg.cholesky(covariances))))
-            logarithm -= 0.5 * float(surprises @ np.linalg.solve(covariances, surprises))
+            try:  # LAPACK takes one thread for so few rows
+                logarithm = -math.fsum(np.log(np.diag(np.linalg.cholesky(covariances))))
+                logarithm -= 0.5 * float(surprises @ np.linalg.solve(covariances, surprises))
+            except np.linalg.LinAlgError:  # equal rows of great weight: without noise they say nothing
+                continue
             # a prior: few rows fit by chance with one width or another, so each doubling must explain something
             logarithm -= math.fsum(abs(math.log2(width)) for width in other.widths.values())
             if (likely := float(f"{logarithm:.9g}")) > most:

@@ -30,7 +30,7 @@ from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
-from autoresearch.paths import put_folder, written
+from autoresearch.paths import put_folder, write_refusals
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Contest
 from autoresearch.record.record import DAY_MS
@@ -207,7 +207,7 @@ def check_new_folder(folder: Path) -> None:
 def write_result(answer: ChallengeAnswer, folder: Path) -> ClosedChallengeAnswer:
     """Write the final board, the marks, the pages and the bundle; the folder appears when it is whole."""
     check_new_folder(folder)
-    with written(folder.parent, "name another: -o FOLDER"):
+    with write_refusals(folder.parent, "name another: -o FOLDER"):
         beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         place = beside / folder.name
@@ -294,7 +294,7 @@ def _is_number(cell: str) -> bool:
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:
     """Write a file as a whole, ``private`` for this user alone. Raises Refused."""
-    with written(path, "check its permissions"):
+    with write_refusals(path, "check its permissions"):
         write_whole(path, text)
         if private:
             path.chmod(0o600)
