@@ -137,14 +137,6 @@ def read_request(folder: Path) -> RunRequest:
     return request
 
 
-def executor_in(folder: Path) -> str:
-    """The executor that has the run of a folder carried out; empty: none."""
-    try:
-        return read_request(folder).executor
-    except UsageError:
-        return ""
-
-
 class EventFile:
     """The events of a run that is carried out by this process."""
 

@@ -78,6 +78,16 @@ class LocalState(LocalFile):
         row = ("codes", msgspec.json.encode(codes))
         self.connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
 
+    def carried(self) -> dict[str, str]:
+        """The folders of the runs that executors have something of, each with its executor."""
+        row = self.connection.execute("SELECT json FROM value WHERE name = 'carried'").fetchone()
+        return msgspec.json.decode(row[0], type=dict[str, str]) if row else {}
+
+    def save_carried(self, carried: dict[str, str]) -> None:
+        """Keep what executors have."""
+        row = ("carried", msgspec.json.encode(carried))
+        self.connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
+
     def keep(self, run: InHand) -> None:
         """A run began, or ended and is not recorded yet."""
         row = (run.assignment, msgspec.msgpack.encode(run))

@@ -64,7 +64,7 @@ class Node:
         logger.info("started", version=__version__, process=os.getpid(), workers=work.workers)
         for folder in (None, parts.paths.task_data):
             await asyncio.to_thread(sweep, folder)
-        await asyncio.to_thread(assignments.runs.sweep, assignments.executor_runs.forget)
+        await asyncio.to_thread(assignments.runs.sweep)
         self._spawn(parts.leading.look(now_ms()))
         if parts.sync:
             self.take(inputs.Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))

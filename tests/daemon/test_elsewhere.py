@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.runs import executor_runs
 from autoresearch_daemon.runs.executor_runs import ExecutorRuns, order_of
 from autoresearch_daemon.service.agenda import Order
@@ -60,12 +62,13 @@ class Scene:
         self.engine, self.messages, self.home = Memory(), list[object](), list[tuple[str, str]]()
         self.folder = folder / "search-1-ab"
         self.folder.mkdir()
+        self.local = LocalState(folder / "local.sqlite")
         self.elsewhere = self.daemon()
 
     def daemon(self) -> ExecutorRuns:
-        return ExecutorRuns(lambda _: self.engine, take=self.messages.append, ended=self._ended)
+        return ExecutorRuns(self.local, lambda _: self.engine, take=self.messages.append, ended=self.took)
 
-    async def _ended(self, place: str, folder: Path) -> None:
+    async def took(self, place: str, folder: Path) -> None:
         ended = read_outcome(folder)
         assert ended is not None
         part = ended.outcome or ended.fault
@@ -160,14 +163,44 @@ def test_a_silent_engine_ends_no_run(scene: Scene) -> None:
 
 def test_what_could_not_be_removed_is_removed_when_the_place_answers(scene: Scene) -> None:
     def goes_away() -> None:
+        scene.ends()
         scene.engine.fault = TimedOut("no route")
 
+    def answers() -> None:
+        scene.engine.fault = None
+
     scene.play(scene.carry, goes_away)
-    scene.play(lambda: scene.elsewhere.forget("memory", scene.folder))
-    assert scene.engine.jobs.keys() == {scene.folder.name}
-    scene.engine.fault = None
+    assert scene.home == [("search-1", "ok: ")]
+    scene.play(answers)
+    assert scene.engine.jobs.keys() == {scene.folder.name}, "its record waits: it has a folder here"
+    shutil.rmtree(scene.folder)
+    scene.play(lambda: None)
+    assert (scene.engine.jobs, scene.local.carried()) == ({}, {})
+
+
+def test_what_a_dead_daemon_left_there_is_removed_by_the_next(scene: Scene) -> None:
+    scene.play(scene.carry)
+    scene.elsewhere = scene.daemon()
+    scene.play(lambda: None)
+    assert scene.engine.jobs, "it has a folder here: somebody may wait for it"
+    shutil.rmtree(scene.folder)
+    scene.engine.fault = Refused("the account is closed")
+    scene.elsewhere = scene.daemon()
+    scene.play(lambda: None)
+    assert scene.local.carried() == {}, "a place that says no is asked once"
+
+
+def test_a_place_that_is_away_delays_no_other(scene: Scene) -> None:
+    away, gone = Memory(), [scene.folder.with_name(name) for name in ("a", "b", "c")]
+    away.fault = TimedOut("no route")
+    scene.local.save_carried(dict(zip(map(str, gone), ("away", "away", "memory"), strict=True)))
+    scene.engine.jobs["c"] = EngineJob(native="1", state="running")
+    scene.elsewhere = ExecutorRuns(
+        scene.local, {"away": away, "memory": scene.engine}.__getitem__, take=scene.messages.append, ended=scene.took
+    )
     scene.play(lambda: None)
     assert scene.engine.jobs == {}
+    assert scene.local.carried() == {str(folder): "away" for folder in gone[:2]}
 
 
 def test_another_daemon_finds_a_run_by_its_folder(scene: Scene) -> None:

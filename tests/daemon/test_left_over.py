@@ -42,8 +42,7 @@ class Left:
         runs = RunRecorder(
             place.notebook, thread, place.local, Events(place.local), place.paths.spool, keep_checkpoints=False
         )
-        self.forgotten: list[tuple[str, Path]] = []
-        runs.sweep(lambda executor, folder: self.forgotten.append((executor, folder)))
+        runs.sweep()
         self.counted: list[tuple[int, str]] = []
 
         def count(run: InHand) -> None:
@@ -121,11 +120,11 @@ def test_without_an_outcome_it_goes_on_or_is_abandoned(left: Left, goes_on: bool
     assert (runs.plan("search-1") is not None) is goes_on
 
 
-def test_a_job_of_a_run_that_nobody_waits_for_is_ended(left: Left, tmp_path: Path) -> None:
+def test_the_folder_of_a_run_that_nobody_waits_for_is_removed(left: Left, tmp_path: Path) -> None:
     stray, _ = left.written(tmp_path / "stray")
     left.begin(goes_on=True)
-    assert left.forgotten == [("slurm", stray)]
     assert not stray.exists()
+    assert left.folder.exists()
 
 
 def test_a_run_is_counted_though_nothing_can_be_written(left: Left) -> None:

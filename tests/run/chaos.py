@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -59,8 +59,11 @@ class Chaos:
             self.killed[name] += 1
             self.kills[name]()
 
-    def end(self) -> None:
-        """Have it go on undisturbed until a run is well, then end; each run that was claimed has one record."""
+    def end(self, left: Callable[[], Sequence[object]]) -> None:
+        """Have it go on undisturbed until a run is well, then end; each run that was claimed has one record.
+
+        Its ``left`` are removed by the daemon that comes next.
+        """
         wait_for(lambda: any(run.status == "ok" for run in self.daemon.runs()))
         assert self.daemon.post("/v1/finish").status_code == 200
         wait_for(lambda: not self.daemon.status().workers)
@@ -75,3 +78,6 @@ class Chaos:
         assert claims - self.killed["daemon"] <= len(runs) <= claims
         assert not [run.reason for run in runs if run.status not in ("ok", "abandoned", "cancelled", "could_not_run")]
         assert not list(self.daemon.paths.spool.iterdir())
+        self.daemon.start()
+        wait_for(lambda: not left(), 60)
+        self.daemon.stop()

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 from autoresearch_daemon import main
-from autoresearch_daemon.runs import assignments
+from autoresearch_daemon.runs import assignments, executor_runs
 
 from autoresearch.run.executors import Executor, executor_of
 from autoresearch.settings import ExecutorSection
@@ -23,4 +23,5 @@ def hasty(settings: ExecutorSection, name: str) -> Executor:
 if __name__ == "__main__":
     assignments.executor_of = hasty
     assignments.ExecutorRuns = partial(assignments.ExecutorRuns, look_seconds=1.0)
+    executor_runs.LEFT_SECONDS = 1.0
     sys.exit(main.main())

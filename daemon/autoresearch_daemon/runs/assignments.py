@@ -57,7 +57,7 @@ class Assignments:
         )
         self.progress = ProgressEvents(core.events)
         self.executor_runs = ExecutorRuns(
-            partial(executor_of, core.settings.executor), take=self._follow, ended=self._end_at_place
+            core.local, partial(executor_of, core.settings.executor), take=self._follow, ended=self._end_at_place
         )
         self.pool = Pool(
             devices,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from autoresearch.run.experiment import abandoned
 from autoresearch.run.folder import RunReply, fault_of, read_outcome, write_outcome
 from autoresearch.settings import ExecutorSection
 from autoresearch.words import RunStatus, Why
+from autoresearch_daemon.local_state import LocalState
 from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.inputs import Located
 from autoresearch_daemon.workers import protocol
@@ -51,9 +53,10 @@ class ExecutorRuns:
 
     ``make`` makes the executor of a name. ``take`` hears where a run is and how far, ``ended(place, folder)`` is
     awaited when an outcome is in the folder. ``levels`` are the sandbox levels that the last runs found there, by
-    executor.
+    executor. What is at a place is noted in ``local`` before it is taken there, until it is removed there.
     """
 
+    local: LocalState
     make: Callable[[str], Executor]
     take: Callable[[Located | protocol.Progress], None]
     ended: Callable[[str, Path], Awaitable[None]]
@@ -63,7 +66,8 @@ class ExecutorRuns:
         self.levels: dict[str, int] = {}
         self._executors: dict[str, Executor] = {}
         self._carried: dict[str, ExecutorRun] = {}
-        self._left: dict[Path, str] = {}
+        self._noted = {Path(folder): executor for folder, executor in self.local.carried().items()}
+        self._may_go_on: set[Path] = set()  # said once
         self._news = asyncio.Event()
 
     def __contains__(self, place: str) -> bool:
@@ -78,6 +82,9 @@ class ExecutorRuns:
     def carry(self, place: str, folder: Path, executor: str, *, is_started: bool = False) -> None:
         """Have the run of a folder carried out; ``is_started``: an earlier daemon has done that."""
         self._carried[place] = ExecutorRun(folder, executor, is_started)
+        if folder not in self._noted:
+            self._noted[folder] = executor
+            self._note()
         self._news.set()
 
     def cancel(self, place: str) -> None:
@@ -85,22 +92,9 @@ class ExecutorRuns:
         self._carried[place].stop = True
         self._news.set()
 
-    def forget(self, executor: str, folder: Path) -> None:
-        """End what there still is of a run that nobody here waits for. Blocks; a place that is away is asked later."""
-        try:
-            self.executor(executor).forget(folder)
-        except TimedOut as error:
-            if folder not in self._left:
-                logger.warning("a run may go on", run=folder.name, executor=executor, reason=str(error))
-            self._left[folder] = executor
-        except AutoresearchError as error:
-            logger.warning("a run may go on", run=folder.name, executor=executor, reason=str(error))
-            self._left.pop(folder, None)
-        else:
-            self._left.pop(folder, None)
-
     async def keep(self) -> None:
         """Look after the runs until cancelled."""
+        self._news.set()  # what an earlier daemon left
         try:
             while True:
                 await self._keep_once()
@@ -110,7 +104,7 @@ class ExecutorRuns:
                     executor.close()
 
     async def _keep_once(self) -> None:
-        if self._carried or self._left:
+        if self._noted:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), self.look_seconds if self._carried else LEFT_SECONDS)
         else:
@@ -125,10 +119,35 @@ class ExecutorRuns:
         """Start what waits, stop what is to stop, bring home what has ended, remove what is left of earlier ones."""
         for executor in {carried.executor for carried in self._carried.values()}:
             await self._look(executor)
-        for folder, executor in list(self._left.items()):
-            await asyncio.to_thread(self.forget, executor, folder)
-            if folder in self._left:
-                break  # each try takes its time to find out that the place is away
+        carried = {run.folder for run in self._carried.values()}
+        away: set[str] = set()  # each try takes its time to find that out
+        for folder, executor in list(self._noted.items()):
+            # A run that is recorded, and one that nobody waits for, has no folder here any more.
+            is_left = folder not in carried and not folder.exists()
+            if is_left and executor not in away and not await self._forget(folder):
+                away.add(executor)
+
+    async def _forget(self, folder: Path) -> bool:
+        """End and remove what there still is of a run; whether the place answers. One that is away is asked later."""
+        executor = self._noted[folder]
+        try:
+            await asyncio.to_thread(self.executor(executor).forget, folder)
+        except AutoresearchError as error:
+            if folder not in self._may_go_on:
+                self._may_go_on.add(folder)
+                logger.warning("a run may go on", run=folder.name, executor=executor, reason=str(error))
+            if isinstance(error, TimedOut):
+                return False
+        del self._noted[folder]
+        self._may_go_on.discard(folder)
+        self._note()
+        return True
+
+    def _note(self) -> None:
+        try:
+            self.local.save_carried({str(folder): executor for folder, executor in self._noted.items()})
+        except sqlite3.Error as error:
+            logger.warning("the daemon's own memory cannot be written", reason=str(error))
 
     async def _look(self, executor: str) -> None:
         for place, carried in list(self._carried.items()):
@@ -191,12 +210,13 @@ class ExecutorRuns:
         await self._bring(place, folder)
 
     async def _bring(self, place: str, folder: Path) -> None:
-        executor = self._carried.pop(place).executor
+        executor = self._carried[place].executor
         with suppress(Refused):  # whoever records it says so
             ended = await asyncio.to_thread(read_outcome, folder)
             if ended is not None and ended.level is not None:
                 self.levels[executor] = ended.level
-        await asyncio.to_thread(self.forget, executor, folder)
+        await self._forget(folder)
+        del self._carried[place]
         await self.ended(place, folder)
 
 

@@ -24,7 +24,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, abandoned
-from autoresearch.run.folder import checkpoint_of, executor_in, has_outcome, log_of, read_outcome, run_folder
+from autoresearch.run.folder import checkpoint_of, has_outcome, log_of, read_outcome, run_folder
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
 from autoresearch.text import duration
@@ -130,16 +130,11 @@ class RunRecorder:
             self.local.end(assignment)
         return error
 
-    def sweep(self, forget: Callable[[str, Path], None]) -> None:
-        """Remove what dead workers left that no record waits for. To be called before there is a worker.
-
-        ``forget`` gets those folders whose runs may go on elsewhere, with the executor's name. Blocks.
-        """
+    def sweep(self) -> None:
+        """Remove what dead workers left that no record waits for. To be called before there is a worker. Blocks."""
         waiting = {run.folder for run in self.local.in_hand()}
         for folder in self.spool.iterdir():
             if str(folder) not in waiting:
-                if (executor := executor_in(folder)) and not has_outcome(folder):
-                    forget(executor, folder)
                 remove_tree(folder)
 
     async def close_left_over(

@@ -137,8 +137,7 @@ def chaos(folder: Path) -> None:
     played.kills |= {program: partial(kill, program) for program in ("slurmd", "slurmctld")}
     played.play()
     with tended():
-        played.end()
-        wait_for(lambda: not listed(), 60)
+        played.end(listed)
 
 
 if __name__ == "__main__":
