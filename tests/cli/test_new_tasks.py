@@ -245,7 +245,18 @@ if __name__ == "__main__":
     with ProcessPoolExecutor(2) as pool:
         print("loss:", sum(pool.map(work, range(4))))
 """
+# Its own word for how long it runs stands in the command line.
+ENDLESS = """\
+import argparse, itertools
+words = argparse.ArgumentParser()
+words.add_argument("--max-steps", type=int, default=-1)
+last = words.parse_args().max_steps
+for step in itertools.takewhile(lambda step: step != last, itertools.count()):
+    if step % 100000 == 0: print("iter", step)
+print("loss: 0.5")
+"""
 HINTS = {
+    "a program without end": (ENDLESS, 2, "--command 'python train.py --max-steps N'", "g++"),
     "worker processes": (POOL, 0, "it printed loss: 3", "bubblewrap"),
     "a typing error": ('print("loss:", lenn([]))\n', 2, "NameError", "g++"),
     "the network": (

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 MORE_SECONDS_HINT = (
     "where it ends by itself: --seconds N, longer than that; or it is not run now: --metric NAME --seconds N"
 )
+# An option that says how much a program does.
+_AMOUNT_OPTION = re.compile(r"[\"'](--[\w-]*(?:steps|iters|iterations|epochs|episodes|rounds))[\"']")
 # So often a person who waits for a program is told that it still runs.
 SILENT_SECONDS = 20.0
 # So many lines of a program that did not end are quoted.
@@ -203,7 +205,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     if outcome.status == RunStatus.TIMED_OUT:
         lines = " / ".join(f"“{line}”" for line in last_lines(text)[-LINES_QUOTED:]) or "nothing"
         sentence = f"{names} ran for {seconds:g} s without an end; it printed last: {lines}"
-        fault = UsageError(sentence, hint=way_out(text, level) or MORE_SECONDS_HINT)
+        fault = UsageError(sentence, hint=way_out(text, level) or _end_hint(task, recipe.command))
         return replace(printed, is_part=True, fault=fault)
     if outcome.status == RunStatus.OK:
         return printed
@@ -217,6 +219,14 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     elif way := way_out(text, level):
         hint = way
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def _end_hint(task: Task, command: str) -> str:
+    """What to do about a program that did not end in the time that it had."""
+    text = task.program.decode()
+    options = [option for option in _AMOUNT_OPTION.findall(text) if option not in command]
+    line = f"to have it do less: --command '{command} {options[0]} N'; " if options else ""
+    return line + MORE_SECONDS_HINT
 
 
 def measured_once(context: NewTaskContext, place: Path) -> RunOutcome | None:
