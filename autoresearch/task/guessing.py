@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from autoresearch.task.mentions import DATA, FileNames, command_names, imported,
 from autoresearch.task.model import Recipe
 from autoresearch.task.needed import PREPARE
 from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, PLAIN_NAME, is_tool_file
+from autoresearch.task.source import EMPTY, python_tree
 from autoresearch.text import read_toml
 
 SCRIPT = "run.sh"
@@ -38,12 +41,13 @@ _HOW = "name the files that may change, and what starts them: --edit FILE --comm
 def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequence[str] = ()) -> Recipe:
     """The recipe of the program in a folder; what is given is not guessed.
 
-    A ``train.py``, else a lone Python file, or one that imports the others, else a lone C or C++ file without a
-    Makefile, which is compiled, and with a ``run.sh`` started by that, else ``run.sh``, else a ``train.py`` or
-    ``main.py`` in a folder, or the one that ``pyproject.toml`` names as the script of a package. What is part of a
-    package is started as a module of it. Of a command the programs and settings that it names may change; of ``make``
-    and the like the programs that their file names. With a Python file those of its settings that it names, such as
-    ``config.yaml``. A compiled program's flags are in ``compile_flags.txt``, which is written where it is missing.
+    A ``train.py``, else a lone Python file, or the one that imports the others or alone does anything, else a lone
+    C or C++ file without a Makefile, which is compiled, and with a ``run.sh`` started by that, else ``run.sh``,
+    else a ``train.py`` or ``main.py`` in a folder, or the one that ``pyproject.toml`` names as the script of a
+    package. What is part of a package is started as a module of it. Of a command the programs and settings that it
+    names may change; of ``make`` and the like the programs that their file names. With a Python file those of its
+    settings that it names, such as ``config.yaml``. A compiled program's flags are in ``compile_flags.txt``, which
+    is written where it is missing.
 
     Raises UsageError where there is no such program, or several.
     """
@@ -118,6 +122,7 @@ def _program_files(folder: Path, listing: FolderListing) -> tuple[str, ...]:
     if len(python) > 1:
         needed = {other for name in python for other in imported(folder, name, names, ("",)) if other != name}
         python = [name for name in python if name not in needed] or python
+        python = [name for name in python if not _only_defines(_text(folder, name))] or python
     for programs, others in ((python, ()), (compiled, script)):
         if len(programs) > 1 and not script:
             raise _several(folder, programs)
@@ -147,7 +152,25 @@ def _is_code(name: str) -> bool:
 
 def _several(folder: Path, programs: Sequence[str]) -> UsageError:
     more = f" and {len(programs) - _NAMED} more" if len(programs) > _NAMED else ""
-    return UsageError(f"{folder} has several programs: {', '.join(programs[:_NAMED])}{more}", hint=_HOW)
+    hint = f"say which one: --edit {shlex.quote(programs[0])}; or what starts it: --command 'bash run.sh'"
+    return UsageError(f"{folder} has several programs: {', '.join(programs[:_NAMED])}{more}", hint=hint)
+
+
+def _only_defines(source: str) -> bool:
+    """Whether a Python file defines functions or classes and does nothing else, so that running it shows nothing."""
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    body = (python_tree(source) or EMPTY).body
+    own = {node.name for node in body if isinstance(node, definitions)}
+
+    def does(node: ast.stmt) -> bool:
+        match node:
+            case ast.Assign(value=ast.Call(func=ast.Name(id=name))):
+                return name in own
+            case ast.Expr(value=ast.Constant()) | ast.Import() | ast.ImportFrom() | ast.Assign() | ast.AnnAssign():
+                return False
+        return not isinstance(node, definitions)
+
+    return bool(own) and not any(map(does, body))
 
 
 def _settings_of(folder: Path, program: str, names: Sequence[str]) -> list[str]:

@@ -56,7 +56,7 @@ def test_what_is_not_one_program_is_said(tmp_path: Path, names: tuple[str, ...])
     with pytest.raises(UsageError) as caught:
         guess_recipe(folder_of(tmp_path, *names))
 
-    assert "--edit FILE" in caught.value.hint
+    assert "--edit " in caught.value.hint
 
 
 def test_what_is_given_is_not_guessed(tmp_path: Path) -> None:
@@ -186,6 +186,23 @@ def test_of_several_programs_the_one_that_imports_the_others_is_it(tmp_path: Pat
     repository(place, {"settings.yaml": "", "compare.py": "import model\nprint 'Python 2'\n"})
     assert guess_recipe(place, edit=["settings.yaml", "run_it.py"]).command == "python run_it.py"
     with pytest.raises(UsageError, match=r"several programs: compare\.py, run_it\.py"):
+        guess_recipe(place)
+
+
+def test_of_several_programs_the_one_that_does_anything_is_it(tmp_path: Path) -> None:
+    files = {
+        "add_test.py": "from package.adding.model import Net\nfor step in range(9): print(step)\n",
+        "model.py": '"""A net."""\nimport logging\nlog = logging.getLogger()\nclass Net:\n    pass\n',
+        "utils.py": "SIZE: int = 3\n\ndef data():\n    return SIZE\n",
+    }
+    place = repository(tmp_path, files)
+    assert guess_recipe(place).edit == ("add_test.py",)
+    repository(place, {"utils.py": "def main(): print(1)\nloss = main()\n"})
+    with pytest.raises(UsageError, match=r"several programs: add_test\.py, utils\.py") as refused:
+        guess_recipe(place)
+    assert "--edit add_test.py" in refused.value.hint
+    repository(place, {"utils.py": "def main(): print(1)\n\nif __name__ == '__main__': main()\n"})
+    with pytest.raises(UsageError, match=r"several programs: add_test\.py, utils\.py"):
         guess_recipe(place)
 
 
