@@ -191,12 +191,12 @@ def test_what_a_dead_daemon_left_there_is_removed_by_the_next(scene: Scene) -> N
 
 
 def test_a_place_that_is_away_delays_no_other(scene: Scene) -> None:
-    away, gone = Memory(), [scene.folder.with_name(name) for name in ("a", "b", "c")]
-    away.fault = TimedOut("no route")
+    absent, gone = Memory(), [scene.folder.with_name(name) for name in ("a", "b", "c")]
+    absent.fault = TimedOut("no route")
     scene.local.save_carried(dict(zip(map(str, gone), ("away", "away", "memory"), strict=True)))
     scene.engine.jobs["c"] = EngineJob(native="1", state="running")
     scene.elsewhere = ExecutorRuns(
-        scene.local, {"away": away, "memory": scene.engine}.__getitem__, take=scene.messages.append, ended=scene.took
+        scene.local, {"away": absent, "memory": scene.engine}.__getitem__, take=scene.messages.append, ended=scene.took
     )
     scene.play(lambda: None)
     assert scene.engine.jobs == {}

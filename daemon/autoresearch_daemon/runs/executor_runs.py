@@ -120,12 +120,12 @@ class ExecutorRuns:
         for executor in {carried.executor for carried in self._carried.values()}:
             await self._look(executor)
         carried = {run.folder for run in self._carried.values()}
-        away: set[str] = set()  # each try takes its time to find that out
+        unreachable: set[str] = set()  # each try takes its time to find that out
         for folder, executor in list(self._noted.items()):
             # A run that is recorded, and one that nobody waits for, has no folder here any more.
             is_left = folder not in carried and not folder.exists()
-            if is_left and executor not in away and not await self._forget(folder):
-                away.add(executor)
+            if is_left and executor not in unreachable and not await self._forget(folder):
+                unreachable.add(executor)
 
     async def _forget(self, folder: Path) -> bool:
         """End and remove what there still is of a run; whether the place answers. One that is away is asked later."""
