@@ -115,7 +115,11 @@ class Runs:
         """
         query = "SELECT source_digest, replicate, time, id, author FROM run WHERE task = ?1 AND source_digest IN ({})"
         if any_seeds:
-            alike = "SELECT seedless FROM run WHERE task = ?1 AND (source_digest IN ({0}) OR seedless IN ({0}))"
+            # Two lists: with OR between them SQLite walks through all runs on the task.
+            alike = """
+            SELECT seedless FROM run WHERE task = ?1 AND source_digest IN ({0})
+            UNION SELECT seedless FROM run WHERE task = ?1 AND seedless IN ({0})
+            """
             query = query.replace("source_digest IN ({})", f"seedless IN ({alike})")
         rows: list[tuple[bytes, int, int, bytes, bytes]] = []
         for part in in_parts(digests):
