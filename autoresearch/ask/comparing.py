@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -107,13 +108,16 @@ def programs_of(log: Log, task: FoundTask, ended: Sequence[Trial]) -> RankedProg
     past = [past_run(trial) for trial in ended]
     evidence = gather(past, direction="minimize" if sign > 0 else "maximize", noise=noise, floor=task.floor)
     times = {trial.row.id: trial.row.time for trial in ended}
+    runs_of = defaultdict[bytes, list[bytes]](list)
+    for run in past:
+        runs_of[run.idea].append(run.id)
     ranked, values = list[MeasuredProgram](), dict[bytes, MeasuredProgram]()
     for candidate in sorted(evidence.working, key=lambda candidate: candidate.mean):
         first = candidate.first.id
         body = log.records.get(first).body_as(Run)
         program = MeasuredProgram(first, body.title, sign * candidate.mean, candidate.runs, body.parent, times[first])
         ranked.append(program)
-        values |= {run.id: program for run in past if run.idea == candidate.first.idea}
+        values |= dict.fromkeys(runs_of[candidate.first.idea], program)
     own = (trial.row.id for trial in ended if trial.row.source_digest == task.baseline)
     return RankedPrograms(ranked, next(own, None), spread, sign, values)
 
