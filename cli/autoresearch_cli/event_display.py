@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from autoresearch.ask.node import Event
 from autoresearch.face.columns.column import short
 from autoresearch.text import brief, clock, duration, largest_unit, moment, one_line, percent, signed, value
+from autoresearch_cli.rendering.layout import shortened
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows, say, wants_color
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class TerminalDisplay:
 
     def progress(self, key: str, title: str, fraction: float, note: str, *, left: str = "") -> None:
         """Move the run's bar."""
-        title, note = one_line(title, self._title_characters), one_line(note)
+        title, note = shortened(one_line(title), self._title_characters), one_line(note)
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(title, total=1.0, note=note, left=left)
         self._bars.update(self._tasks[key], description=title, completed=fraction, note=note, left=left)
