@@ -187,7 +187,7 @@ def read_manifest(path: Path) -> NetworkManifest:
         with path.open("rb") as file:
             text = file.read(FILE_BYTES_MAX + 1)
     except FileNotFoundError as error:
-        raise NotFound(f"there is no file {path}") from error
+        raise NotFound(f"there is no file {path}", hint="check its name and folder") from error
     except OSError as error:
         raise UsageError(
             f"{path} can't be read: {error.strerror}", hint="check the path and its permissions"

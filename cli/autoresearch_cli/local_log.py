@@ -148,7 +148,7 @@ def write(path: Path, *, task: str, carried: BundledBlobs) -> BundleContents:
                 os.fsync(file.fileno())
             temporary.replace(path)
         except OSError as error:
-            raise Refused(f"{path} can't be written: {error.strerror}") from error
+            raise Refused(f"{path} can't be written: {error.strerror}", hint="name a file elsewhere") from error
         finally:
             with suppress(OSError):
                 temporary.unlink()
@@ -171,7 +171,8 @@ def take_in(path: Path) -> Imported:
         try:
             import_bundle(file, log, blobs, imported, now_ms=home.now_ms())
         except BrokenBundle as error:
-            raise UsageError(f"{path} is not a whole bundle: {error}; {summary(imported)}") from error
+            sentence = f"{path} is not a whole bundle: {error}; {summary(imported)}"
+            raise UsageError(sentence, hint="copy it again from where it was written") from error
         except AutoresearchError as error:
             raise type(error)(f"{error}; {summary(imported)}", hint=error.hint) from error
     return imported

@@ -78,10 +78,11 @@ def mishap(error: Exception) -> Mishap:
 def _wrong_usage(error: TyperException) -> Mishap:
     context = getattr(error, "ctx", None)
     if context is None:
-        return Mishap(error.format_message(), exit_status=error.exit_code)
+        return Mishap(error.format_message(), hint="the same line with --help", exit_status=error.exit_code)
     if type(error).__name__ == "NoArgsIsHelpError":
         return Mishap("", usage=error.format_message(), exit_status=error.exit_code)
-    message = error.format_message().replace("Value error, ", "")  # pydantic writes that before each
+    # Pydantic writes that before each; choices stand in lines of their own.
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
     sentence, line, option = _meant(error, message, context)
     if line:
         return Mishap(sentence, hint=line, exit_status=error.exit_code)

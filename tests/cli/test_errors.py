@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import os
 import re
@@ -89,6 +91,10 @@ WRONG: list[tuple[int, tuple[str, ...]]] = [
     (2, ("node", "import", "/")),
     (2, ("--color", "sometimes", "status")),
     (2, ("diff",)),
+    (2, ("show", "@", "--field")),
+    (2, ("run", "list", "--group", "NOTHING")),
+    (2, ("run", "wait", "x", "--timeout", "0s")),
+    (4, ("join", "nothing.toml")),
 ]
 
 
@@ -98,7 +104,7 @@ def test_wrong_input_has_its_exit_code_and_a_sentence(
 ) -> None:
     result = cli(*words)
     assert result.exit_code == code, result.output
-    assert result.stderr.strip()
+    assert "\n→ " in result.stderr
     assert "Traceback" not in result.output
     assert "bug in autoresearch" not in result.output
     assert result.stdout == ""
@@ -229,6 +235,42 @@ def test_output_survives_a_locale_without_our_characters(
     ):
         result = process(*words, python=("-m", "autoresearch_cli"))
         assert result.returncode == 0, result.stderr
+
+
+def test_what_commands_refuse_comes_with_a_next_step() -> None:
+    """An ambiguous id has its own: the candidates."""
+    silent = [
+        f"{file}:{node.lineno}"
+        for package in ("autoresearch_cli", "autoresearch.ask", "autoresearch.project")
+        for file in Path(str(importlib.import_module(package).__file__)).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in ("UsageError", "NotFound", "Refused", "TimedOut", "CannotRunHere")
+        if not any(keyword.arg in ("hint", None) for keyword in node.keywords)
+    ]
+    assert silent == []
+
+
+def test_a_file_that_is_no_text_is_told_with_its_line(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli("init", "walker")
+    names = ("walker/agent.ini", "walker/parameters.yaml", "network.toml", "notes.tsv", "program/train.py", "policy.py")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"one\ntwo\xff\n")
+    listed = cli("list", "walker")
+    (tmp_path / "walker/agent.ini").write_text("[Agent]\nclass_name = agent:SimpleAgent\n")
+    for result in (
+        *(listed, cli("run", "walker"), cli("join", "network.toml"), cli("node", "import", "notes.tsv")),
+        cli("task", "new", "program"),
+    ):
+        assert (result.exit_code, "line 2 is not UTF-8" in result.stderr) == (2, True), result.stderr
+        assert "\n→ " in result.stderr
+    monkeypatch.chdir(tmp_path / "walker")
+    result = cli("install", "policy", "../policy.py")
+    assert (result.exit_code, "codec" in result.stderr, "\n→ " in result.stderr) == (2, False, True), result.stderr
 
 
 def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, 
     assert len(output) == len(asked)
     for words, lines in output.items():
         wide = [line for line in lines if cells(line) > width]
-        assert not [line for line in wide if " " in line.strip(" ·")], words  # one long word is left whole, to be copied
+        assert not [line for line in wide if " " in line.strip(" ·")], words  # one word is left whole
         assert all(any(token in line for line in lines) for token in whole.get(words, ())), words
         assert sum(line.startswith("→") for line in lines) <= 1, words
         assert not any(line.startswith(("Traceback", "this is a bug")) for line in lines), words

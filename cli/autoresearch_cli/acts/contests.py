@@ -65,7 +65,7 @@ def check_invites(kind: ContestKind, uses: int, codes: int | None) -> int:
         )
     number = uses if codes is None else codes
     if not 1 <= number <= USES_MAX:
-        raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}")
+        raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}", hint="--uses N")
     return number
 
 

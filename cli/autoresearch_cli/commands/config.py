@@ -134,7 +134,11 @@ def edit() -> None:
     was = _texts(load_settings(file, home.environment())[0])
     text = file.read_text("utf-8") if file.exists() else _all_commented()
     while True:
-        edited = click.edit(text, extension=".toml")
+        try:
+            edited = click.edit(text, extension=".toml")
+        except click.ClickException as error:
+            hint = "another one: EDITOR=nano autoresearch node config edit; or: autoresearch node config set NAME VALUE"
+            raise Refused(f"the editor failed, and nothing is changed: {error.format_message()}", hint=hint) from error
         if edited is None or edited == text:
             say("nothing is changed")
             return

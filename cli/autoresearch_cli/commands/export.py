@@ -34,7 +34,7 @@ from autoresearch.paths import output_path, typed_path
 from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
-from autoresearch.text import counted, json_text, size
+from autoresearch.text import counted, json_text, size, unreadable
 from autoresearch.words import DISCREDITED
 from autoresearch_cli import home, local_log
 from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task
@@ -295,7 +295,7 @@ def _is_bundle(path: Path) -> bool:
     try:
         return path.is_file() and (path.suffix == ".car" or is_bundle(path))
     except OSError as error:
-        raise Refused(f"{path} can't be read: {error.strerror}") from error
+        raise Refused(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
 
 
 def _import_bundle(name: str, path: Path, *, json: bool) -> None:
@@ -314,11 +314,11 @@ def _text(path: Path) -> str:
     try:
         return text_beneath(path.parent, path.name, MAXIMUM_BYTES, links=False)
     except FileNotFoundError:
-        raise NotFound(f"there is no file {path}") from None
+        raise NotFound(f"there is no file {path}", hint="check its name and folder") from None
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="give a file") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
+        raise UsageError(f"{path}: {unreadable(error)}", hint="save it as UTF-8 text") from error
 
 
 def _append(notes: list[Note]) -> int:

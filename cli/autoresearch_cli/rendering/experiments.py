@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.face.columns import experiments
 from autoresearch.text import counted
-from autoresearch_cli.rendering.output import is_rich, print_line, print_list
+from autoresearch_cli.rendering.output import is_rich, print_line, print_list, say
 
 if TYPE_CHECKING:
     from autoresearch.ask.acts.suggesting import SuggestAnswer
@@ -30,13 +30,11 @@ def print_experiment(answer: VaryAnswer, settings: Sequence[str], metric: str) -
 
 
 def print_suggestions(answer: SuggestAnswer, metric: str) -> None:
-    """What the search would try; for people also what it knows too little for, and how a change is run."""
+    """What the search would try, what it knows too little for, and how a change is run."""
     print_list(experiments.suggestion_columns(metric), answer.suggestions)
-    if not is_rich():
-        return
     if all(suggestion.expected is None for suggestion in answer.suggestions):
-        print_line("the search knows too few runs to expect a value", gap=True)
+        say("the search knows too few runs to expect a value")
     first = answer.suggestions[0]
     sets = " ".join(f"--set {name}={experiments.setting_text(new)}" for name, (_, new) in first.change.items())
     checkout = f"autoresearch run checkout . --run {first.parent} && " if first.parent else ""
-    print_line(f"→ {checkout}autoresearch run vary . {sets}" if sets else "→ autoresearch work --runs 1")
+    say(f"→ {checkout}autoresearch run vary . {sets}" if sets else "→ autoresearch work --runs 1")
