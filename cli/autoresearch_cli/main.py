@@ -41,9 +41,10 @@ class Mishap:
 
     def failure(self) -> Problem:
         """The same for programs."""
+        from autoresearch.text import sanitised
         from autoresearch_cli.models import Problem
 
-        return Problem(error=self.error, hint=self.hint, exit_status=self.exit_status)
+        return Problem(error=sanitised(self.error), hint=sanitised(self.hint), exit_status=self.exit_status)
 
 
 def mishap(error: Exception) -> Mishap:
@@ -66,6 +67,11 @@ def mishap(error: Exception) -> Mishap:
         if error.errno == errno.EXDEV:  # a link that leads out of its folder
             hint = "copy the file there"
         return Mishap(f"{error.strerror or error}{place}", hint=hint)
+    if isinstance(error, UnicodeEncodeError):  # bytes in an argument or a path, as Python keeps them
+        from autoresearch.text import one_line
+
+        hint = "give another name; where the shell's language is not UTF-8: export LC_ALL=C.UTF-8"
+        return Mishap(f"“{one_line(error.object, 80)}” is not UTF-8", hint=hint, exit_status=2)
     sqlite = sys.modules.get("sqlite3")
     if sqlite is not None and isinstance(error, sqlite.Error):
         return Mishap(f"the log can't be read: {error}", hint="autoresearch node doctor")

@@ -273,6 +273,22 @@ def test_a_file_that_is_no_text_is_told_with_its_line(
     assert (result.exit_code, "codec" in result.stderr, "\n→ " in result.stderr) == (2, False, True), result.stderr
 
 
+def test_bytes_that_are_no_text_are_a_sentence(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / os.fsdecode(b"b\xffd")
+    place.mkdir()
+    (place / "train.py").write_text("print('loss:', 1.0)\n")
+    for words in (["show", str(place)], ["task", "new", str(place), "--json"], ["run", str(place), "--json"]):
+        done = process(*words)
+        assert (done.returncode, "b�d" in done.stderr, "bug" in done.stderr) == (2, True, False), done.stderr
+        assert "\n→ " in done.stderr
+        assert done.stdout.startswith('{"schema":"autoresearch.failure/1"') is ("--json" in words)
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
+    done = process("status")
+    assert (done.returncode, "b�d/run” is not UTF-8" in done.stderr) == (2, True), done.stderr
+
+
 def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "task.toml").mkdir()
     (tmp_path / "train.py").write_text("x = 1\n")
