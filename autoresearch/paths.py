@@ -120,7 +120,7 @@ def put_folder(made: Path, folder: Path) -> None:
 
 @contextmanager
 def write_refusals(
-    place: Path | None = None, hint: str = "let it be written, or set AUTORESEARCH_HOME to another folder"
+    place: Path | str = "", hint: str = "let it be written, or set AUTORESEARCH_HOME to another folder"
 ) -> Iterator[None]:
     """Raise Refused where something can't be written: ``place``, else the path of the error, as in a node's home."""
     try:
@@ -207,6 +207,9 @@ class Paths:
             folder = self.in_use.read_text("utf-8").strip()
         except (FileNotFoundError, NotADirectoryError):
             return ""
+        except PermissionError as error:
+            sentence = f"{self.in_use} can't be read: {error.strerror}"
+            raise Refused(sentence, hint="let it be read, or set AUTORESEARCH_HOME to another folder") from error
         except (OSError, ValueError):
             folder = "?"
         if folder and not (FOLDER.fullmatch(folder) and (self.data / NETWORKS / folder).is_dir()):

@@ -56,17 +56,7 @@ def mishap(error: Exception) -> Mishap:
     if isinstance(error, Abort):
         return Mishap("stopped", exit_status=130)
     if isinstance(error, OSError):
-        place = f": {error.filename}" if error.filename else ""
-        hint = "autoresearch node doctor checks disk space and permissions"
-        if error.errno in (errno.ENOTDIR, errno.EEXIST) and error.filename:
-            for path in (Path(error.filename), *Path(error.filename).parents):
-                if path.is_file():
-                    return Mishap(f"{path} is not a folder", hint="name a folder", exit_status=2)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "make room on that disk"
-        if error.errno == errno.EXDEV:  # a link that leads out of its folder
-            hint = "copy the file there"
-        return Mishap(f"{error.strerror or error}{place}", hint=hint)
+        return _of_the_system(error)
     if isinstance(error, UnicodeEncodeError):  # bytes in an argument or a path, as Python keeps them
         from autoresearch.text import one_line
 
@@ -79,6 +69,25 @@ def mishap(error: Exception) -> Mishap:
         f"this is a bug in autoresearch: {type(error).__name__}: {error}",
         hint="the same command with --debug shows where; please report it",
     )
+
+
+def _of_the_system(error: OSError) -> Mishap:
+    place = f": {error.filename}" if error.filename else ""
+    hint = "autoresearch node doctor checks disk space and permissions"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST) and error.filename:
+        for path in (Path(error.filename), *Path(error.filename).parents):
+            if path.is_file():
+                return Mishap(f"{path} is not a folder", hint="name a folder", exit_status=2)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
+        folder = next(path for path in Path(error.filename).absolute().parents if os.path.isdir(path))  # noqa: PTH112 - it raises nothing
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return Mishap(f"{folder} is closed to you or read only", hint="let it be written, or name another")
+        hint = "check its permissions"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "make room on that disk"
+    if error.errno == errno.EXDEV:  # a link that leads out of its folder
+        hint = "copy the file there"
+    return Mishap(f"{error.strerror or error}{place}", hint=hint)
 
 
 def _wrong_usage(error: TyperException) -> Mishap:

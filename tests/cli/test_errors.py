@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -287,6 +288,42 @@ def test_bytes_that_are_no_text_are_a_sentence(
     monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
     done = process("status")
     assert (done.returncode, "b�d/run” is not UTF-8" in done.stderr) == (2, True), done.stderr
+
+
+# Root may read and write everything.
+WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override") * (
+    not os.geteuid()
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")
+def test_what_is_closed_is_named_before_anything_is_done(filled: Filled, paths: Paths, tmp_path: Path) -> None:
+    def complaint(*words: str) -> str:
+        command = [*WITHOUT_POWERS, sys.executable, "-m", "autoresearch_cli", *words]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        )
+        assert done.returncode not in (0, -1), done.stderr
+        return done.stderr
+
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "train.py").write_text("print('loss:', 1.0)\n")
+    closed.chmod(0o555)
+    sentence = complaint("task", "new", "closed")
+    assert (sentence.count("\n"), "is closed to you or read only" in sentence) == (2, True), sentence
+    for words in (["init", "closed/a"], ["run", "export", "-o", "closed/a.tsv"], ["task", "get", "moons", "closed/a"]):
+        sentence = complaint(*words)
+        assert sentence == f"{closed} is closed to you or read only\n→ let it be written, or name another\n", words
+    paths.keys.chmod(0o500)
+    (paths.keys / "device.key.lock").unlink(missing_ok=True)
+    assert "→ let it be written, or set AUTORESEARCH_HOME" in complaint("note", "add", "two words")
+    paths.data.chmod(0)
+    assert f"{paths.in_use} can't be read: Permission denied\n→ let it be read" in complaint("status")
+    for place in (paths.data, paths.keys, closed):
+        place.chmod(0o700)
 
 
 def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:

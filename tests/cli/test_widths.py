@@ -241,9 +241,9 @@ def screens(folder: Path, commands: list[list[str]], width: int) -> dict[tuple[s
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, width: int) -> None:
     whole = reading(crowded)
-    asked = [*map(list, whole), *(helps() if width in (60, 80) else [])]  # typer's own narrowest help has 50 columns
-    output = screens(tmp_path, asked, width)
-    assert len(output) == len(asked)
+    commands = [*map(list, whole), *(helps() if width in (60, 80) else [])]  # typer's own narrowest help has 50 columns
+    output = screens(tmp_path, commands, width)
+    assert len(output) == len(commands)
     for words, lines in output.items():
         wide = [line for line in lines if cells(line) > width]
         assert not [line for line in wide if " " in line.strip(" ·")], words  # one word is left whole

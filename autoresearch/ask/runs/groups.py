@@ -52,10 +52,6 @@ def groups_answer(log: Log, task: FoundTask, request: GroupsOf, *, me: bytes | N
     runs = log.listing.by_settings(criteria, request.setting) if criteria else []
     columns = list(zip(*runs, strict=True)) if runs else [()] * (3 + len(request.setting))
     ns, marks, reported, *settings = columns
-    for name, column in zip(request.setting, settings, strict=True):
-        if column and all(each is None for each in column):
-            sentence = f"none of these runs has a setting {name}"
-            raise UsageError(sentence, hint="autoresearch task effects lists settings")
     binned = [_bins(name, Counter(column)) for name, column in zip(request.setting, settings, strict=True)]
     parts = [map(of.places.__getitem__, column) for of, column in zip(binned, settings, strict=True)]
     placed = list(zip(*parts, strict=True))
