@@ -16,7 +16,7 @@ from autoresearch.ask.node import ConfigAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
-from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
+from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting, write_settings
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Answered, CommandApp, examples
 from autoresearch_cli.rendering.lists import setting_columns
@@ -152,9 +152,9 @@ def edit() -> None:
             if not typer.confirm("Edit again?", default=True, err=True):
                 raise
             text = edited
-    _write(file, edited)
+    write_settings(file, edited)
     answers = [change(name, value) for name, value in changed.items()]
-    _write(file, edited)  # as it was typed, also where a setting went back to its default
+    write_settings(file, edited)  # as it was typed, also where a setting went back to its default
     for answer in answers:
         say(f"{answer.settings[0].name} = {answer.settings[0].text}" + (f": {answer.note}" if answer.note else ""))
     if not answers:
@@ -213,13 +213,6 @@ def _texts(settings: Settings) -> dict[str, str]:
         for section, values in msgspec.to_builtins(settings).items()
         for key, value in values.items()
     }
-
-
-def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_suffix(".new")
-    fresh.write_text(text, "utf-8")
-    fresh.replace(file)
 
 
 def change(name: str, value: str) -> ConfigAnswer:

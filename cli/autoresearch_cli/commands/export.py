@@ -30,7 +30,7 @@ from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.verification import judgement
-from autoresearch.paths import output_path, typed_path
+from autoresearch.paths import output_path, typed_path, write_refusals
 from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
@@ -187,9 +187,10 @@ def write_file(desk: Desk, form: str, path: Path) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            runs = write_runs(desk, form, file)
-        temporary.replace(path)
+        with write_refusals(path, "name a file elsewhere"):
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                runs = write_runs(desk, form, file)
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     return runs
