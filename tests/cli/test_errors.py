@@ -314,7 +314,9 @@ def test_what_is_closed_is_named_before_anything_is_done(filled: Filled, paths: 
     closed.chmod(0o555)
     sentence = complaint("task", "new", "closed")
     assert (sentence.count("\n"), "is closed to you or read only" in sentence) == (2, True), sentence
-    for words in (["init", "closed/a"], ["run", "export", "-o", "closed/a.tsv"], ["task", "get", "moons", "closed/a"]):
+    sentence = complaint("run", "export", "-o", "closed/a.tsv")
+    assert sentence == f"{closed}/a.tsv can't be written: Permission denied\n→ name a file elsewhere\n"
+    for words in (["init", "closed/a"], ["task", "get", "moons", "closed/a"]):
         sentence = complaint(*words)
         assert sentence == f"{closed} is closed to you or read only\n→ let it be written, or name another\n", words
     paths.keys.chmod(0o500)
