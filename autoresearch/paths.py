@@ -131,6 +131,20 @@ def write_refusals(
         raise Refused(sentence, hint="make room on that disk" if full else hint) from error
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file; whatever happens it is the old one or the new one, whole. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        with temporary.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def sync_path(path: Path) -> None:
     """Force a file, or the names in a folder, to the disk: a renamed file is safe only after this."""
     descriptor = os.open(path, os.O_RDONLY)

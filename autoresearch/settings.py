@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.hours import parse_hours
-from autoresearch.paths import write_refusals
+from autoresearch.paths import write_refusals, write_whole
 from autoresearch.text import did_you_mean, number_form, read_json, read_toml
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
@@ -467,16 +467,5 @@ def write_setting(path: Path, name: str, text: str) -> None:
     section, _, key = name.partition(".")
     table = document.setdefault(section, tomlkit.table())
     table[key] = value
-    write_settings(path, tomlkit.dumps(document))
-
-
-def write_settings(path: Path, text: str) -> None:
-    """Replace the settings file whole, or make it. Raises Refused where it can't be written."""
-    fresh = path.with_suffix(".new")
     with write_refusals(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fresh.write_text(text, "utf-8")
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        write_whole(path, tomlkit.dumps(document))

@@ -386,9 +386,7 @@ def _of_file(path: Path) -> list[tuple[str, str, ParameterValue]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
-        raise UsageError(
-            f"{path.name}, line {line}: {one_line(error.problem or 'no YAML', 80)}", hint="correct it"
-        ) from None
+        raise UsageError(f"{path.name}, line {line}: {one_line(error.problem or '', 80)}", hint="correct it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {unreadable(error)}", hint="check the file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -5,8 +5,6 @@ The bytes are one DAG-CBOR map, one encoding for each manifest.
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -206,20 +204,6 @@ def load_manifest(path: Path) -> NetworkManifest:
 def save_manifest(path: Path, manifest: NetworkManifest) -> None:
     """Write the manifest; whatever happens the file is the old one or the new one, whole. Raises OSError."""
     write_whole(path, format_manifest(manifest))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file; whatever happens it is the old one or the new one, whole. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("x") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _bytes(text: str) -> bytes:

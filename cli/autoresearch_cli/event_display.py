@@ -274,7 +274,11 @@ class EventLines:
         if self._json:
             print_json(event)
         elif event.kind != PROGRESS or self._is_due(event):
-            _print_line(event)
+            text = words(event)
+            if is_rich():
+                print_line("  ".join(filter(None, (clock(event.time_ms, seconds=True), event.kind, text))))
+            else:
+                print_rows([(event.id or "", moment(event.time_ms), event.kind, text)], flush=True)
 
     def _is_due(self, event: Event) -> bool:
         key = text_in(event, "assignment")
@@ -282,14 +286,6 @@ class EventLines:
             return False
         self._told_ms[key] = event.time_ms
         return True
-
-
-def _print_line(event: Event) -> None:
-    text = words(event)
-    if is_rich():
-        print_line("  ".join(filter(None, (clock(event.time_ms, seconds=True), event.kind, text))))
-    else:
-        print_rows([(event.id or "", moment(event.time_ms), event.kind, text)], flush=True)
 
 
 def words(event: Event) -> str:

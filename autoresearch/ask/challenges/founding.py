@@ -22,7 +22,7 @@ from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_mar
 from autoresearch.ask.lookup import task_of
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.log import Log
-from autoresearch.paths import Paths, write_refusals
+from autoresearch.paths import Paths, write_refusals, write_whole
 from autoresearch.record.kinds import TITLE_CHARACTERS, Contest
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
@@ -31,7 +31,6 @@ from autoresearch.task.model import Task
 from autoresearch.text import UNIT_MS, is_harmful, moment, parse_duration
 from autoresearch.trust import manifest as manifests
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest_file import write_whole
 from autoresearch.trust.roster import Trust
 
 ContestKind = Literal["lab", "friends", "class", "open"]

@@ -193,9 +193,7 @@ def blob_text(log: Log, blobs: BlobStore, record: bytes, reference: BlobRef, wha
     """A text that a record names. Raises NotFound (MissingBlob), Refused where it is damaged or too large."""
     blob = blobs.find(reference.sha256)
     if (blob or reference).size > MAXIMUM_TEXT_BYTES:
-        raise Refused(
-            f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.", hint=f"autoresearch show {short_id(record)}"
-        )
+        raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.", hint="autoresearch show ID")
     if blob is None:
         raise MissingBlob(what, reference, log.records.get(record).author)
     return blobs.get(reference.sha256).decode("utf-8", "replace")

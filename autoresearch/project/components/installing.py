@@ -281,9 +281,7 @@ def _copied(project: model.Project, offer: ComponentOffer) -> str:
     for name in offer.files:
         inner = PurePosixPath(name)
         if inner.is_absolute() or ".." in inner.parts or not inner.parts:
-            raise UsageError(
-                f"the component has a file outside of its folder: {one_line(name, 60)}", hint="ask its publisher"
-            )
+            raise UsageError(f"it has a file outside of its folder: {one_line(name, 60)}", hint="ask its publisher")
     write_tree([File(name, content) for name, content in offer.files.items()], project.to_write(path))
     return path
 

@@ -161,9 +161,7 @@ def _values(sweep: list[str]) -> list[list[str]]:
     for axis in axes:
         total *= len(axis)
     if total > MOST_COMBINATIONS:
-        raise UsageError(
-            f"these are {total} combinations; at most {MOST_COMBINATIONS} are tried", hint="give fewer values"
-        )
+        raise UsageError(f"{total} combinations: at most {MOST_COMBINATIONS} are tried", hint="give fewer values")
     return axes
 
 

@@ -16,7 +16,8 @@ from autoresearch.ask.node import ConfigAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
-from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting, write_settings
+from autoresearch.paths import write_whole
+from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Answered, CommandApp, examples
 from autoresearch_cli.rendering.lists import setting_columns
@@ -152,9 +153,9 @@ def edit() -> None:
             if not typer.confirm("Edit again?", default=True, err=True):
                 raise
             text = edited
-    write_settings(file, edited)
+    write_whole(file, edited)
     answers = [change(name, value) for name, value in changed.items()]
-    write_settings(file, edited)  # as it was typed, also where a setting went back to its default
+    write_whole(file, edited)  # as it was typed, also where a setting went back to its default
     for answer in answers:
         say(f"{answer.settings[0].name} = {answer.settings[0].text}" + (f": {answer.note}" if answer.note else ""))
     if not answers:
