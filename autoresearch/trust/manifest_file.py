@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.errors import NotFound, UsageError
+from autoresearch.paths import write_whole
 from autoresearch.record.encoding import EncodingError, decode, encode
 from autoresearch.text import read_toml
 from autoresearch.trust.manifest import (
