@@ -120,7 +120,7 @@ def put_folder(made: Path, folder: Path) -> None:
 
 @contextmanager
 def write_refusals(
-    place: Path | None = None, hint: str = "let it be written, or set AUTORESEARCH_HOME to another folder"
+    place: Path | str = "", hint: str = "let it be written, or set AUTORESEARCH_HOME to another folder"
 ) -> Iterator[None]:
     """Raise Refused where something can't be written: ``place``, else the path of the error, as in a node's home."""
     try:
@@ -129,6 +129,20 @@ def write_refusals(
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         sentence = f"{place or error.filename} can't be written: {error.strerror}"
         raise Refused(sentence, hint="make room on that disk" if full else hint) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file; whatever happens it is the old one or the new one, whole. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        with temporary.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def sync_path(path: Path) -> None:
@@ -207,6 +221,9 @@ class Paths:
             folder = self.in_use.read_text("utf-8").strip()
         except (FileNotFoundError, NotADirectoryError):
             return ""
+        except PermissionError as error:
+            sentence = f"{self.in_use} can't be read: {error.strerror}"
+            raise Refused(sentence, hint="let it be read, or set AUTORESEARCH_HOME to another folder") from error
         except (OSError, ValueError):
             folder = "?"
         if folder and not (FOLDER.fullmatch(folder) and (self.data / NETWORKS / folder).is_dir()):

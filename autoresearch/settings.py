@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.hours import parse_hours
+from autoresearch.paths import write_refusals, write_whole
 from autoresearch.text import did_you_mean, number_form, read_json, read_toml
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
@@ -466,7 +467,5 @@ def write_setting(path: Path, name: str, text: str) -> None:
     section, _, key = name.partition(".")
     table = document.setdefault(section, tomlkit.table())
     table[key] = value
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".new")
-    temporary.write_text(tomlkit.dumps(document))
-    temporary.replace(path)
+    with write_refusals(path):
+        write_whole(path, tomlkit.dumps(document))

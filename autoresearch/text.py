@@ -355,7 +355,7 @@ def parse_duration(text: str) -> int:
         raise UsageError(f"{text!r} is not a length of time", hint="write it like 90s, 30m, 2h, 1h30m or 3d")
     total = sum(float(number) * UNIT_MS[unit] for number, unit in parts)
     if not 0 < total <= 3650 * UNIT_MS["d"]:
-        raise UsageError(f"{text!r} is not a length of time above zero and below ten years")
+        raise UsageError(f"{text!r} is not above zero and below ten years", hint="such as 90s, 30m, 2h, 1h30m or 3d")
     return int(total)
 
 
@@ -383,6 +383,14 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|' r"'[^']*'")
 _DOT, _NO_KEY = re.compile(r"[ \t]*\.[ \t]*"), re.compile(r"[^\w.-]")
 
 
+def unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file can't be read as text: ``Permission denied``, ``line 3 is not UTF-8``."""
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return f"line {line} is not UTF-8"
+    return error.strerror or str(error)
+
+
 def read_toml(text: str | bytes) -> dict[str, Any]:
     """TOML from elsewhere. Raises ValueError: it is none, no UTF-8, nested deep, or has a number of many digits."""
     import tomllib
@@ -397,6 +405,8 @@ def read_toml(text: str | bytes) -> dict[str, Any]:
         _check_levels(table)
     except RecursionError:
         raise ValueError(_DEEP) from None
+    except UnicodeDecodeError as error:
+        raise ValueError(unreadable(error)) from None
     return table
 
 

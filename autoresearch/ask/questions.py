@@ -370,5 +370,5 @@ def _author(desk: Desk, text: str | None) -> bytes | None:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise UsageError("an author is a key of 64 hexadecimal digits, or me")
+        raise UsageError("an author is a key of 64 hexadecimal digits, or me", hint="autoresearch network credit")
     return key

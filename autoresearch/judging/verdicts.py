@@ -83,6 +83,8 @@ def missing_sentence(judgement: Judgement, terms: Terms, *, has_parent: bool) ->
     needed = next_look(evidence.paired, noise=noise, most=voters - 1, exact=exact)
     lacking = needed - (voters - 1)
     few = f"; {counted(lacking, 'more participant')} {'is' if lacking == 1 else 'are'} needed" if lacking > 0 else ""
+    if few and not (noise or exact) and next_look(evidence.paired, noise=1.0, most=voters - 1) < voters:
+        few += ", as the task states no noise: autoresearch task show"
     return f"{aim}{evidence.paired} of {_verifiers(needed)} compared it with its parent{few}"
 
 

@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import Locked, Refused
 from autoresearch.log.rows import Head, Revision
-from autoresearch.paths import sync_path
+from autoresearch.paths import sync_path, write_refusals
 from autoresearch.words import STOPPED
 
 Item = TypeVar("Item")
@@ -36,15 +36,14 @@ def lock_device(path: Path) -> Iterator[None]:
     Raises Locked when another process holds it, Refused when the folder can't be written.
     """
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=0, mode=0o600)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise Locked(
-            f"Another process works with the key {path}.",
-            hint="wait until it has ended, then type this again",
-        ) from error
-    except OSError as error:
-        raise Refused(f"The key {path} can't be locked: {error.strerror}.") from error
+    with write_refusals():
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise Locked(
+                f"Another process works with the key {path}.",
+                hint="wait until it has ended, then type this again",
+            ) from error
     try:
         yield
     finally:
@@ -242,13 +241,12 @@ KEY_BYTES = 32
 def appending(folder: Path, author: bytes) -> Iterator[None]:
     """Take turns with other processes that append with this key, so that the file always names the last of them."""
     lock = FileLock(folder / f"{author.hex()}.lock", timeout=TURN_S)
-    try:
+    with write_refusals(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout as error:
-        raise Refused("Another process is appending with this key.", hint="try again in a moment") from error
-    except OSError as error:
-        raise Refused(f"{folder} can't be written: {error.strerror}.") from error
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise Refused("Another process is appending with this key.", hint="try again in a moment") from error
     try:
         yield
     finally:
@@ -280,15 +278,13 @@ def write_head(folder: Path, author: bytes, head: Head) -> None:
     """Name ``head``: on the disk before this returns, and never half written. Raises Refused."""
     path = folder / author.hex()
     temporary = path.with_suffix(".new")
-    try:
+    with write_refusals(f"The record is stored, but {path}"):
         with temporary.open("w", encoding="ascii") as file:
             file.write(f"{head.seq} {head.id.hex()}\n")
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
         sync_path(folder)
-    except OSError as error:
-        raise Refused(f"The record is stored, but {path} can't be written: {error.strerror}.") from error
 
 
 # Raised by 1 whenever a table changes, or what a table of the log means.

@@ -89,7 +89,7 @@ def _converted(setting: ParameterValue, expected: object, what: str) -> object:
     except msgspec.ValidationError:
         name = _NAMES.get(expected) or getattr(expected, "__name__", str(expected))
         excerpt = one_line(str(setting.value), 40)
-        raise UsageError(f"{setting.origin}: {what} must be {name}, not “{excerpt}”") from None
+        raise UsageError(f"{setting.origin}: {what} must be {name}, not “{excerpt}”", hint="correct it") from None
     except TypeError:  # a type that says nothing about text in a file
         return value
 

@@ -216,7 +216,7 @@ def _number(name: str, otherwise: str = "") -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise UsageError(f"the variable {name} must be a number from 0, not “{text}”")
+        raise UsageError(f"the variable {name} must be a number from 0, not “{text}”", hint="correct it")
     return number
 
 
@@ -324,7 +324,8 @@ def _episodes(folder: Path) -> int:
     section = load_ini(folder / ENVIRONMENT_INI).section(BENCHMARK)
     text = section.items["episodes"].text if section and "episodes" in section.items else ""
     if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
-        raise UsageError(f"{ENVIRONMENT_INI}: [{BENCHMARK}] episodes must be a whole number from 1, not “{text}”")
+        sentence = f"{ENVIRONMENT_INI}: [{BENCHMARK}] episodes must be a whole number from 1, not “{text}”"
+        raise UsageError(sentence, hint="correct it")
     return int(text)
 
 

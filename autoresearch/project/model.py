@@ -20,7 +20,7 @@ from autoresearch.beneath import path_to_write, read_beneath, text_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project.ini import Ini, IniItem, IniSection, ParameterValue, value_of
 from autoresearch.task.folder_state import replace_file, unwritable
-from autoresearch.text import did_you_mean, one_line
+from autoresearch.text import did_you_mean, one_line, unreadable
 
 INI = "agent.ini"
 PARAMETERS = "parameters.yaml"
@@ -134,8 +134,7 @@ def load_ini(path: Path) -> Ini:
     except FileNotFoundError:
         raise NotFound(f"there is no {path}", hint="autoresearch init makes a project") from None
     except (UnicodeDecodeError, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"{path} can't be read: {one_line(str(reason), 300)}", hint="check the file") from None
+        raise UsageError(f"{path} can't be read: {unreadable(error)}", hint="check the file") from None
 
 
 def read_code(file: Path, folder: Path) -> bytes:
@@ -387,11 +386,11 @@ def _of_file(path: Path) -> list[tuple[str, str, ParameterValue]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
-        raise UsageError(f"{path.name}, line {line}: {one_line(error.problem or 'no YAML', 80)}") from None
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from None
+        raise UsageError(f"{path.name}, line {line}: {one_line(error.problem or '', 80)}", hint="correct it") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} can't be read: {unreadable(error)}", hint="check the file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
+        raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}", hint="check the file") from None
     settings: list[tuple[str, str, ParameterValue]] = []
     for name, node in _pairs(root, path.name):
         for key, value in _pairs(node, path.name):
@@ -399,7 +398,7 @@ def _of_file(path: Path) -> list[tuple[str, str, ParameterValue]]:
             try:
                 read = yaml.SafeLoader("").construct_document(value)
             except (yaml.YAMLError, ValueError, RecursionError) as error:
-                raise UsageError(f"{origin}: {one_line(str(error), 80)}") from None
+                raise UsageError(f"{origin}: {one_line(str(error), 80)}", hint="correct it") from None
             settings.append((name, _parameter(key, origin), ParameterValue(read, origin)))
     return settings
 

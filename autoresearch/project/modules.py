@@ -18,8 +18,7 @@ from pathlib import Path
 from autoresearch.beneath import LeadsOut
 from autoresearch.errors import UsageError
 from autoresearch.project.model import INIT_FILE, Component, Project, read_code
-from autoresearch.task.source import EMPTY, parse_python, python_tree
-from autoresearch.text import one_line
+from autoresearch.task.source import EMPTY, not_python, parse_python, python_tree
 
 _INTERFACE = frozenset(("autoresearch", "acr"))
 
@@ -154,5 +153,4 @@ def _tree(component: Component, path: Path, project: Path) -> ast.Module:
             hint = "copy the file there"
         raise UsageError(f"{component.key}: {path} can't be read: {error.strerror}", hint=hint) from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = getattr(error, "lineno", 0) or 0
-        raise UsageError(f"{path}, line {line}: {one_line(str(error), 80)}") from None
+        raise not_python(path, error) from None

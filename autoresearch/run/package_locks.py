@@ -34,6 +34,7 @@ from autoresearch.task.loading import MANIFEST, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.needs import LOCK, Package, parse_lock, parse_wanted, write_lock
 from autoresearch.task.program import PLAIN_NAME
+from autoresearch.text import unreadable
 
 PYPI = "https://pypi.org/simple"
 # Settings of pip that would put packages elsewhere, or lay more conditions on them than the lock does.
@@ -322,5 +323,4 @@ def _text(folder: Path, name: str, *, hint: str) -> str:
     try:
         return text_beneath(folder, name, _LIST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{folder / name} can't be read: {reason}", hint=hint) from error
+        raise UsageError(f"{folder / name} can't be read: {unreadable(error)}", hint=hint) from error

@@ -5,6 +5,7 @@ It remembers the baseline as the task began, the run whose program was edited, a
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -112,6 +113,8 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 def unwritable(path: Path, error: OSError) -> UsageError:
     """The error for people where a file can't be written."""
     hint = "replace that link by a folder or a file" if isinstance(error, LeadsOut) else "check the folder"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "make room on that disk"
     return UsageError(f"{path} can't be written: {error.strerror}", hint=hint)
 
 

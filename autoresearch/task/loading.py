@@ -22,7 +22,7 @@ from autoresearch.task.listing import LINK_OUT, FolderListing, list_folder
 from autoresearch.task.model import PLACE, Evaluation, Evaluator, Header, Python, Recipe, Task, TaskSettings, TaskTable
 from autoresearch.task.needs import parse_lock
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, join_files, source_digest
-from autoresearch.text import did_you_mean, read_toml
+from autoresearch.text import did_you_mean, read_toml, unreadable
 
 S = TypeVar("S", bound=TaskTable)
 MANIFEST = "task.toml"
@@ -191,7 +191,7 @@ def _text(path: Path, content: bytes) -> str:
     try:  # Python passes over a byte order mark
         return content.decode("utf-8-sig" if path.suffix == ".py" else "utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
+        raise UsageError(f"{path}: {unreadable(error)}", hint="save it as UTF-8 text") from error
 
 
 def _converted(path: Path, table: Mapping[str, Any], kind: type[S], prefix: str) -> S:

@@ -26,6 +26,7 @@ from nacl.exceptions import CryptoError
 from nacl.signing import SigningKey, VerifyKey
 
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
+from autoresearch.paths import write_whole
 from autoresearch.record.kinds import Join
 from autoresearch.record.record import DAY_MS, Network
 from autoresearch.trust import manifest_file
@@ -216,7 +217,7 @@ class Invitations:
 
     def keep_join(self, join: Join) -> None:
         """Have the daemon publish that this participant joined. Raises OSError."""
-        manifest_file.write_whole(self._join, msgspec.json.encode(join).decode())
+        write_whole(self._join, msgspec.json.encode(join).decode())
 
     def kept_join(self) -> Join | None:
         """What to publish, if this node joined with an invite that admits; a damaged file is none."""
@@ -227,9 +228,7 @@ class Invitations:
 
     def _save(self, invitation: Invitation) -> None:
         try:
-            manifest_file.write_whole(
-                self._folder / f"{invitation.token.hex()}.json", msgspec.json.encode(invitation).decode()
-            )
+            write_whole(self._folder / f"{invitation.token.hex()}.json", msgspec.json.encode(invitation).decode())
         except OSError as error:
             raise Refused(f"the invite can't be noted in {self._folder}: {error.strerror}") from error
 

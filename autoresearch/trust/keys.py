@@ -16,7 +16,7 @@ from pathlib import Path
 from nacl.signing import SigningKey
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.paths import sync_path
+from autoresearch.paths import sync_path, write_refusals
 
 _HEADER = "autoresearch key 1 ed25519 plain"
 _SEED_BYTES = 32
@@ -63,19 +63,25 @@ def plain(pair: KeyPair) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; on the disk when this returns. Raises Refused when one is there."""
+    """Write a file that only its owner can read; on the disk when this returns. Raises Refused when one is there.
+
+    Where the disk is full there is none: half a key would be taken for a damaged one.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except FileExistsError as error:
-        raise Refused(f"{path} exists; keys are never overwritten.", hint="move it away first") from error
-    except OSError as error:
-        raise Refused(f"{path} can't be written: {error.strerror}.") from error
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with write_refusals(path):
+        try:
+            descriptor = os.open(path, flags, 0o600)
+        except FileExistsError as error:
+            raise Refused(f"{path} exists; keys are never overwritten.", hint="move it away first") from error
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
     sync_path(path.parent)
 
 
@@ -100,7 +106,7 @@ def read_private(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise NotFound(f"There is no key at {path}.", hint="make one: autoresearch node id new") from error
     except OSError as error:
-        raise Refused(f"The key {path} can't be opened: {error.strerror}.") from error
+        raise Refused(f"The key {path} can't be opened: {error.strerror}.", hint="check its permissions") from error
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
             raise Refused(f"Others can read the key {path}.", hint=f"chmod 600 {path}")
@@ -117,7 +123,7 @@ def parse_key(content: bytes, path: Path) -> KeyPair:
     """The key that a plain file holds; ``path`` is for the words. Raises Refused."""
     lines = content.decode("ascii", errors="replace").splitlines()
     if len(lines) != 2 or lines[0] != _HEADER:
-        raise Refused(f"{path} is not a key file that this version understands.")
+        raise Refused(f"{path} is not a key file that this version understands.", hint="restore it from a backup")
     try:
         seed = bytes.fromhex(lines[1])
     except ValueError:

@@ -5,8 +5,6 @@ The bytes are one DAG-CBOR map, one encoding for each manifest.
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.errors import NotFound, UsageError
+from autoresearch.paths import write_whole
 from autoresearch.record.encoding import EncodingError, decode, encode
 from autoresearch.text import read_toml
 from autoresearch.trust.manifest import (
@@ -187,7 +186,7 @@ def read_manifest(path: Path) -> NetworkManifest:
         with path.open("rb") as file:
             text = file.read(FILE_BYTES_MAX + 1)
     except FileNotFoundError as error:
-        raise NotFound(f"there is no file {path}") from error
+        raise NotFound(f"there is no file {path}", hint="check its name and folder") from error
     except OSError as error:
         raise UsageError(
             f"{path} can't be read: {error.strerror}", hint="check the path and its permissions"
@@ -206,20 +205,6 @@ def load_manifest(path: Path) -> NetworkManifest:
 def save_manifest(path: Path, manifest: NetworkManifest) -> None:
     """Write the manifest; whatever happens the file is the old one or the new one, whole. Raises OSError."""
     write_whole(path, format_manifest(manifest))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file; whatever happens it is the old one or the new one, whole. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("x") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _bytes(text: str) -> bytes:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from autoresearch.ask.node import Event
 from autoresearch.face.columns.column import short
 from autoresearch.text import brief, clock, duration, largest_unit, moment, one_line, percent, signed, value
+from autoresearch_cli.rendering.layout import shortened
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows, say, wants_color
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class TerminalDisplay:
 
     def progress(self, key: str, title: str, fraction: float, note: str, *, left: str = "") -> None:
         """Move the run's bar."""
-        title, note = one_line(title, self._title_characters), one_line(note)
+        title, note = shortened(one_line(title), self._title_characters), one_line(note)
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(title, total=1.0, note=note, left=left)
         self._bars.update(self._tasks[key], description=title, completed=fraction, note=note, left=left)
@@ -273,7 +274,11 @@ class EventLines:
         if self._json:
             print_json(event)
         elif event.kind != PROGRESS or self._is_due(event):
-            _print_line(event)
+            text = words(event)
+            if is_rich():
+                print_line("  ".join(filter(None, (clock(event.time_ms, seconds=True), event.kind, text))))
+            else:
+                print_rows([(event.id or "", moment(event.time_ms), event.kind, text)], flush=True)
 
     def _is_due(self, event: Event) -> bool:
         key = text_in(event, "assignment")
@@ -281,14 +286,6 @@ class EventLines:
             return False
         self._told_ms[key] = event.time_ms
         return True
-
-
-def _print_line(event: Event) -> None:
-    text = words(event)
-    if is_rich():
-        print_line("  ".join(filter(None, (clock(event.time_ms, seconds=True), event.kind, text))))
-    else:
-        print_rows([(event.id or "", moment(event.time_ms), event.kind, text)], flush=True)
 
 
 def words(event: Event) -> str:

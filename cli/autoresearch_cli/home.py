@@ -264,7 +264,7 @@ def _passphrase_from_environment() -> str:
         with os.fdopen(int(number), "rb", closefd=False) as file:
             return file.readline(_BYTES_MAX).decode().rstrip("\r\n")
     except (ValueError, OSError) as error:
-        raise UsageError(f"{DESCRIPTOR} names no file that can be read: {error}") from error
+        raise UsageError(f"{DESCRIPTOR} names no file that can be read: {error}", hint=f"set {VARIABLE}") from error
 
 
 def loaded() -> OwnKeys:

@@ -11,10 +11,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask.acts.edited_program import Idea, plan_of_idea, seed_number
+from autoresearch.ask.acts.edited_program import Idea, plan_of_idea, run_on, seed_number
 from autoresearch.ask.acts.varying import VaryAnswer, outcome_of, variants
 from autoresearch.ask.client import Client
-from autoresearch.ask.desk import Desk
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ProposeRequest
 from autoresearch.beneath import read_beneath
@@ -68,21 +67,22 @@ def idea_in(folder: Path, *, parent: str = "", hypothesis: str = "", replicate: 
     task = load_task(folder)
     if not task.is_pinned:
         say("task.toml pins no baseline, so an edited program is another task: autoresearch task pin fixes this one")
-    if not parent:
+    if parent:
+        _check_parent(task, parent)
+    else:
         parent = started_from(folder)
-        with open_desk() as desk:
-            if parent not in ("", BASELINE) and not _is_run_of(desk, task, parent):
-                parent = ""  # the folder comes from another machine or network, or its task is another one by now
+        try:
+            _check_parent(task, parent)
+        except (NotFound, UsageError):
+            parent = ""  # the folder comes from another machine or network, or its task is another one by now
     return Idea(task, task.program.decode(), parent, hypothesis, replicate)
 
 
-def _is_run_of(desk: Desk, task: Task, run: str) -> bool:
-    """Whether the log of this machine has a run on a task."""
-    try:
-        body = desk.log.records.get(desk.record(run)).body
-    except NotFound:
-        return False
-    return isinstance(body, Run) and body.task == task.digest
+def _check_parent(task: Task, parent: str) -> None:
+    """Raise NotFound, AmbiguousId or UsageError where a parent names no run on the task in the log of this machine."""
+    if parent not in ("", BASELINE):
+        with open_desk() as desk:
+            run_on(desk.log, task, parent, desk.me)
 
 
 def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
@@ -200,6 +200,7 @@ def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
             raise UsageError("--task goes with a file; a folder is a task itself", hint="leave --task out")
         return idea_in(home.existing_folder(program), parent=parent, hypothesis=hypothesis)
     loaded_task = load_task(home.task_folder(task))
+    _check_parent(loaded_task, parent)
     return Idea(loaded_task, program_text(place, loaded_task), parent, hypothesis)
 
 

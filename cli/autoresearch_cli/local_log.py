@@ -29,7 +29,7 @@ from autoresearch.log.derive.people import is_weighed
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import NOBODY
 from autoresearch.log.standing.context import participant_with_key
-from autoresearch.paths import Paths
+from autoresearch.paths import Paths, write_refusals
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted
 from autoresearch.trust.identity import load_identity
@@ -142,13 +142,12 @@ def write(path: Path, *, task: str, carried: BundledBlobs) -> BundleContents:
     with open_desk() as desk:
         digest = desk.task(task).digest if task else None
         try:
-            with temporary.open("wb") as file:
-                written = write_bundle(desk.log, desk.blobs, file, task=digest, carried=carried)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError as error:
-            raise Refused(f"{path} can't be written: {error.strerror}") from error
+            with write_refusals(path, "name a file elsewhere"):
+                with temporary.open("wb") as file:
+                    written = write_bundle(desk.log, desk.blobs, file, task=digest, carried=carried)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(path)
         finally:
             with suppress(OSError):
                 temporary.unlink()
@@ -171,7 +170,8 @@ def take_in(path: Path) -> Imported:
         try:
             import_bundle(file, log, blobs, imported, now_ms=home.now_ms())
         except BrokenBundle as error:
-            raise UsageError(f"{path} is not a whole bundle: {error}; {summary(imported)}") from error
+            sentence = f"{path} is not a whole bundle: {error}; {summary(imported)}"
+            raise UsageError(sentence, hint="copy it again from where it was written") from error
         except AutoresearchError as error:
             raise type(error)(f"{error}; {summary(imported)}", hint=error.hint) from error
     return imported

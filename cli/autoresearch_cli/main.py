@@ -41,9 +41,10 @@ class Mishap:
 
     def failure(self) -> Problem:
         """The same for programs."""
+        from autoresearch.text import sanitised
         from autoresearch_cli.models import Problem
 
-        return Problem(error=self.error, hint=self.hint, exit_status=self.exit_status)
+        return Problem(error=sanitised(self.error), hint=sanitised(self.hint), exit_status=self.exit_status)
 
 
 def mishap(error: Exception) -> Mishap:
@@ -55,17 +56,12 @@ def mishap(error: Exception) -> Mishap:
     if isinstance(error, Abort):
         return Mishap("stopped", exit_status=130)
     if isinstance(error, OSError):
-        place = f": {error.filename}" if error.filename else ""
-        hint = "autoresearch node doctor checks disk space and permissions"
-        if error.errno in (errno.ENOTDIR, errno.EEXIST) and error.filename:
-            for path in (Path(error.filename), *Path(error.filename).parents):
-                if path.is_file():
-                    return Mishap(f"{path} is not a folder", hint="name a folder", exit_status=2)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "make room on that disk"
-        if error.errno == errno.EXDEV:  # a link that leads out of its folder
-            hint = "copy the file there"
-        return Mishap(f"{error.strerror or error}{place}", hint=hint)
+        return _of_the_system(error)
+    if isinstance(error, UnicodeEncodeError):  # bytes in an argument or a path, as Python keeps them
+        from autoresearch.text import one_line
+
+        hint = "give another name; where the shell's language is not UTF-8: export LC_ALL=C.UTF-8"
+        return Mishap(f"“{one_line(error.object, 80)}” is not UTF-8", hint=hint, exit_status=2)
     sqlite = sys.modules.get("sqlite3")
     if sqlite is not None and isinstance(error, sqlite.Error):
         return Mishap(f"the log can't be read: {error}", hint="autoresearch node doctor")
@@ -75,13 +71,33 @@ def mishap(error: Exception) -> Mishap:
     )
 
 
+def _of_the_system(error: OSError) -> Mishap:
+    place = f": {error.filename}" if error.filename else ""
+    hint = "autoresearch node doctor checks disk space and permissions"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST) and error.filename:
+        for path in (Path(error.filename), *Path(error.filename).parents):
+            if path.is_file():
+                return Mishap(f"{path} is not a folder", hint="name a folder", exit_status=2)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
+        folder = next(path for path in Path(error.filename).absolute().parents if os.path.isdir(path))  # noqa: PTH112 - it raises nothing
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return Mishap(f"{folder} is closed to you or read only", hint="let it be written, or name another")
+        hint = "check its permissions"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "make room on that disk"
+    if error.errno == errno.EXDEV:  # a link that leads out of its folder
+        hint = "copy the file there"
+    return Mishap(f"{error.strerror or error}{place}", hint=hint)
+
+
 def _wrong_usage(error: TyperException) -> Mishap:
     context = getattr(error, "ctx", None)
     if context is None:
-        return Mishap(error.format_message(), exit_status=error.exit_code)
+        return Mishap(error.format_message(), hint="the same line with --help", exit_status=error.exit_code)
     if type(error).__name__ == "NoArgsIsHelpError":
         return Mishap("", usage=error.format_message(), exit_status=error.exit_code)
-    message = error.format_message().replace("Value error, ", "")  # pydantic writes that before each
+    # Pydantic writes that before each; choices stand in lines of their own.
+    message = " ".join(error.format_message().replace("Value error, ", "").split())
     sentence, line, option = _meant(error, message, context)
     if line:
         return Mishap(sentence, hint=line, exit_status=error.exit_code)

@@ -21,8 +21,10 @@ from tests.log.standing.test_evidence import fork
 from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village
 from tests.record.making import NETWORK, run_body
 
-NAMES = ("ada lovelace", "ann", "ben of the tea house 24 c", "cem", "dot", "eve")
+# Some take two columns of a terminal for a character.
+NAMES = ("ada lovelace", "安妮 of the long name", "ben of the tea house 24 c", "cem", "dot", "eve")
 TITLE = "bigram table, cosine schedule, weight averaging (+17)"
+WIDE_TITLE = "検証者 によって 測定された 変更, measured by others only ✅ 和其他人的"
 LONG_TITLE = f"LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, {TITLE}"
 TEXT = "A table knows the pair at once, so that the first layer need not spend attention on the byte before. " * 4
 PROGRAM = "LR = {rate}\nprint('---')\nprint(f'val_bpb: {{LR}}')\n"
@@ -63,7 +65,7 @@ class _Filling:
         self.village.confirm(parent, 2.0, 1.22)
         best = self._run(1.15, LONG_TITLE, 0.02, by=BEN, parent=parent, hypothesis=TEXT[:1000])
         self.village.confirm(best, 1.22, 1.15)
-        checked = self._run(1.1, "checked by others only", 0.03, by=CEM)
+        checked = self._run(1.1, WIDE_TITLE, 0.03, by=CEM)
         self.village.evaluate(checked, 1.1, ANN, BEN, DOT)
         self._run(1.0, f"reported: {TITLE}", 0.04, by=CEM, parent=best)
         refuted = self._run(0.9, "refuted", 0.05, by=DOT)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +92,10 @@ WRONG: list[tuple[int, tuple[str, ...]]] = [
     (2, ("node", "import", "/")),
     (2, ("--color", "sometimes", "status")),
     (2, ("diff",)),
+    (2, ("show", "@", "--field")),
+    (2, ("run", "list", "--group", "NOTHING")),
+    (2, ("run", "wait", "x", "--timeout", "0s")),
+    (4, ("join", "nothing.toml")),
 ]
 
 
@@ -98,7 +105,7 @@ def test_wrong_input_has_its_exit_code_and_a_sentence(
 ) -> None:
     result = cli(*words)
     assert result.exit_code == code, result.output
-    assert result.stderr.strip()
+    assert "\n→ " in result.stderr
     assert "Traceback" not in result.output
     assert "bug in autoresearch" not in result.output
     assert result.stdout == ""
@@ -229,6 +236,96 @@ def test_output_survives_a_locale_without_our_characters(
     ):
         result = process(*words, python=("-m", "autoresearch_cli"))
         assert result.returncode == 0, result.stderr
+
+
+def test_what_commands_refuse_comes_with_a_next_step() -> None:
+    """An ambiguous id has its own: the candidates."""
+    silent = [
+        f"{file}:{node.lineno}"
+        for package in ("autoresearch_cli", "autoresearch.ask", "autoresearch.project")
+        for file in Path(str(importlib.import_module(package).__file__)).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in ("UsageError", "NotFound", "Refused", "TimedOut", "CannotRunHere")
+        if not any(keyword.arg in ("hint", None) for keyword in node.keywords)
+    ]
+    assert silent == []
+
+
+def test_a_file_that_is_no_text_is_told_with_its_line(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli("init", "walker")
+    names = ("walker/agent.ini", "walker/parameters.yaml", "network.toml", "notes.tsv", "program/train.py", "policy.py")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"one\ntwo\xff\n")
+    listed = cli("list", "walker")
+    (tmp_path / "walker/agent.ini").write_text("[Agent]\nclass_name = agent:SimpleAgent\n")
+    for result in (
+        *(listed, cli("run", "walker"), cli("join", "network.toml"), cli("node", "import", "notes.tsv")),
+        cli("task", "new", "program"),
+    ):
+        assert (result.exit_code, "line 2 is not UTF-8" in result.stderr) == (2, True), result.stderr
+        assert "\n→ " in result.stderr
+    monkeypatch.chdir(tmp_path / "walker")
+    result = cli("install", "policy", "../policy.py")
+    assert (result.exit_code, "codec" in result.stderr, "\n→ " in result.stderr) == (2, False, True), result.stderr
+
+
+def test_bytes_that_are_no_text_are_a_sentence(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / os.fsdecode(b"b\xffd")
+    place.mkdir()
+    (place / "train.py").write_text("print('loss:', 1.0)\n")
+    for words in (["show", str(place)], ["task", "new", str(place), "--json"], ["run", str(place), "--json"]):
+        done = process(*words)
+        assert (done.returncode, "b�d" in done.stderr, "bug" in done.stderr) == (2, True, False), done.stderr
+        assert "\n→ " in done.stderr
+        assert done.stdout.startswith('{"schema":"autoresearch.failure/1"') is ("--json" in words)
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
+    done = process("status")
+    assert (done.returncode, "b�d/run” is not UTF-8" in done.stderr) == (2, True), done.stderr
+
+
+# Root may read and write everything.
+WITHOUT_POWERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override") * (
+    not os.geteuid()
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")
+def test_what_is_closed_is_named_before_anything_is_done(filled: Filled, paths: Paths, tmp_path: Path) -> None:
+    def complaint(*words: str) -> str:
+        command = [*WITHOUT_POWERS, sys.executable, "-m", "autoresearch_cli", *words]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        )
+        assert done.returncode not in (0, -1), done.stderr
+        return done.stderr
+
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "train.py").write_text("print('loss:', 1.0)\n")
+    closed.chmod(0o555)
+    sentence = complaint("task", "new", "closed")
+    assert (sentence.count("\n"), "is closed to you or read only" in sentence) == (2, True), sentence
+    sentence = complaint("run", "export", "-o", "closed/a.tsv")
+    assert sentence == f"{closed}/a.tsv can't be written: Permission denied\n→ name a file elsewhere\n"
+    for words in (["init", "closed/a"], ["task", "get", "moons", "closed/a"]):
+        sentence = complaint(*words)
+        assert sentence == f"{closed} is closed to you or read only\n→ let it be written, or name another\n", words
+    paths.keys.chmod(0o500)
+    (paths.keys / "device.key.lock").unlink(missing_ok=True)
+    assert "→ let it be written, or set AUTORESEARCH_HOME" in complaint("note", "add", "two words")
+    paths.data.chmod(0)
+    assert f"{paths.in_use} can't be read: Permission denied\n→ let it be read" in complaint("status")
+    for place in (paths.data, paths.keys, closed):
+        place.chmod(0o700)
 
 
 def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def test_an_edited_file_is_taken_whole_or_not_at_all(
         return done.exit_code, done.stderr
 
     assert edited("pass") == (0, "nothing is changed\n")
+    code, message = edited("sys.exit(1)")
+    assert (code, message.startswith("the editor failed, and nothing is changed: ")) == (6, True)
     assert not paths.settings.exists()
     code, message = edited("text = text.replace('# workers = 1', 'workers = 2  # mine')")
     assert (code, message) == (0, "work.workers = 2\n")

@@ -94,6 +94,9 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
         (["run", "propose", "/nowhere"], "/nowhere can't be read"),
         (["run", "propose", "{bad}"], "line 1"),
         (["run", "{toy}", "--parent", "zzzz"], "is not an id"),
+        (["run", "propose", "{toy}", "--parent", "zzzz"], "is not an id"),
+        (["run", "claim", "{toy}/train.py", "--task", "{toy}", "--parent", "aaaaaaaa"], "There is no record aaaaaaaa"),
+        (["run", "vary", "{toy}", "--set", "X=0.1", "--parent", "aaaaaaaa"], "There is no record aaaaaaaa"),
         (["run", "propose", "{toy}"], "autoresearch up"),
     ],
 )
@@ -106,6 +109,14 @@ def test_a_wrong_idea_is_refused_with_a_sentence(
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_parent_is_said_before_the_program_is_compared_with_others(process: Process, toy: Path) -> None:
+    ran(process, toy)
+    again = process("run", str(toy))
+    assert (again.returncode, "was run with this seed before" in again.stderr) == (6, True)
+    done = process("run", str(toy), "--parent", "aaaaaaaa")
+    assert (done.returncode, "There is no record aaaaaaaa" in done.stderr) == (4, True)
 
 
 def test_a_folder_without_a_pin_says_so_and_can_be_pinned(process: Process, tmp_path: Path) -> None:

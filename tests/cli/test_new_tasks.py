@@ -79,6 +79,7 @@ def test_two_runs_that_differ_give_a_first_guess_of_the_noise(process: Process, 
     (folder / "task.toml").unlink()
     assert "running train.py once" in process("task", "new", str(folder), "--once").stderr
     assert load_task(folder).metric.noise is None
+    assert f"autoresearch run {folder} --seeds 5 measures it" in process("task", "show", str(folder)).stdout
 
 
 def test_files_that_are_named_may_change(process: Process, tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ data |= {"fraction": 0.5, "step": 1082, "loss": 1.226, "left_ms": 720_000, "elap
 data |= {"gain_reported": 0.0123, "duration_ms": 61_000, "id": "bafyrei" + "a" * 52}
 kinds = ("run_started", "progress", "confirmed", "run_finished", "run_started", "progress")
 events = [Event(id=1, kind=kind, time_ms=0, text=title, data=data) for kind in kinds]
+wide = {"title": "検証者によって測定された変更、他の人の ✅ 和其他人的", "assignment": "two", "task": "安妮的任务"}
+events += [Event(id=1, kind=kind, time_ms=0, text=wide["title"], data=data | wide) for kind in kinds]
 with TerminalDisplay(quiet=False) as display:
     monitor = EventMonitor(display, standing=lambda: "best 1.1550, 69% of the way to 0.7629")
     for event in events:
@@ -211,14 +213,13 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         "network peers",
         "network hidden",
         "node events",
-        "nonsense",
     )
     return by_name | {tuple(words.split()): () for words in plain}
 
 
 def helps() -> list[list[str]]:
-    """Every page of help."""
-    return [["--help"], *([*words, "--help"] for words in EVERY)]
+    """Every page of help, and what is printed in its place."""
+    return [["--help"], ["nonsense"], *([*words, "--help"] for words in EVERY)]
 
 
 def brief(record: str) -> str:
@@ -237,14 +238,15 @@ def screens(folder: Path, commands: list[list[str]], width: int) -> dict[tuple[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, width: int) -> None:
     whole = reading(crowded)
-    output = screens(tmp_path, [*map(list, whole), *helps()], width)
-    assert len(output) == len(whole) + len(helps())
+    commands = [*map(list, whole), *(helps() if width in (60, 80) else [])]  # typer's own narrowest help has 50 columns
+    output = screens(tmp_path, commands, width)
+    assert len(output) == len(commands)
     for words, lines in output.items():
         wide = [line for line in lines if cells(line) > width]
-        assert not [line for line in wide if " " in line], words  # one long word is left whole, to be copied
+        assert not [line for line in wide if " " in line.strip(" ·")], words  # one word is left whole
         assert all(any(token in line for line in lines) for token in whole.get(words, ())), words
         assert sum(line.startswith("→") for line in lines) <= 1, words
         assert not any(line.startswith(("Traceback", "this is a bug")) for line in lines), words
@@ -252,7 +254,7 @@ def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [60, 80, 200])
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_runs_in_hand_fit_too(width: int) -> None:
     screen = on_terminal([sys.executable, "-c", WATCHING], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1")
     lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen))
@@ -277,7 +279,7 @@ def test_a_wide_table_is_one_line_a_row(crowded: Crowded, tmp_path: Path) -> Non
 
 def test_every_command_that_reads_is_among_them(crowded: Crowded) -> None:
     named = {" ".join(words[:2]) if words[0] in NOUNS else words[0] for words in reading(crowded)}
-    assert named - {"nonsense"} == set(COMMANDS) - WRITING
+    assert named == set(COMMANDS) - WRITING
 
 
 words = st.text("abc ·±→1", min_size=0, max_size=80)

@@ -67,6 +67,18 @@ def test_every_sentence_follows_from_the_evidence(
     assert ("to be confirmed" in sentence) <= (has_parent or state_only)
 
 
+def test_among_three_the_noise_is_named_that_the_task_does_not_state() -> None:
+    sentences = []
+    for noise, exact, voters in ((0.0, False, 3), (0.0, False, 4), (0.1, False, 3), (0.0, True, 3)):
+        terms = Terms(voters, VerificationRules(least=3), noise, pairs_only=True, exact=exact)
+        standing = judge([], terms, author=AUTHOR, minimum_effect=0.0)
+        sentences.append(missing_sentence(standing, terms, has_parent=True).partition("; ")[2])
+    assert sentences == [
+        "1 more participant is needed, as the task states no noise: autoresearch task show",
+        *("", "", ""),
+    ]
+
+
 @pytest.fixture
 def village(tmp_path: Path) -> Village:
     return Village.at(tmp_path)

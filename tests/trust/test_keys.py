@@ -1,6 +1,8 @@
 """Keys: made once, kept private, never overwritten, refused when they are not."""
 
 import os
+import resource
+import signal
 import stat
 
 import pytest
@@ -38,6 +40,19 @@ def test_keys_are_never_overwritten(tmp_path):
     with pytest.raises(Refused):
         create_identity(tmp_path)
     assert (tmp_path / "root.key").read_bytes() == before
+
+
+def test_a_full_disk_leaves_no_half_of_a_key(tmp_path):
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        with pytest.raises(Refused, match=r"root\.key can't be written"):
+            create_identity(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    create_identity(tmp_path)
+    load_identity(tmp_path)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o620])

@@ -29,13 +29,13 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import own_keys
-from autoresearch.paths import FOLDER, NETWORKS, Paths, sync_path, write_refusals
+from autoresearch.paths import FOLDER, NETWORKS, Paths, sync_path, write_refusals, write_whole
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Network, Record
 from autoresearch.text import did_you_mean, one_line
 from autoresearch.trust.invite import Invitations
 from autoresearch.trust.manifest import DEFAULT_MANIFEST, NetworkManifest
-from autoresearch.trust.manifest_file import load_manifest, save_manifest, write_whole
+from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.words import RunStatus
 
 # Of an id, in hexadecimal: in the name of a folder, beside a name that two networks have, and what a person must type.

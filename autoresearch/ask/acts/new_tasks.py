@@ -80,6 +80,9 @@ def describe_program(place: Path, options: trial_runs.TaskOptions, context: tria
         UsageError: there is no program, it stops with an error, or it prints no number.
         Refused: task.toml is there, or a file with the name of a notebook's program.
     """
+    if not os.access(place, os.W_OK | os.X_OK):
+        sentence = f"{place} is closed to you or read only, and task.toml is written there"
+        raise UsageError(sentence, hint="let it be written, or give a copy of it")
     own = [place / name for name in (FLAGS, STATE_FOLDER) if not os.path.lexists(place / name)]
     try:
         with notebook_as_program(place, options.command, options.edit) as (edit, sentences):

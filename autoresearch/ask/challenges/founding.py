@@ -22,7 +22,7 @@ from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_mar
 from autoresearch.ask.lookup import task_of
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.log import Log
-from autoresearch.paths import Paths, write_refusals
+from autoresearch.paths import Paths, write_refusals, write_whole
 from autoresearch.record.kinds import TITLE_CHARACTERS, Contest
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
@@ -31,7 +31,6 @@ from autoresearch.task.model import Task
 from autoresearch.text import UNIT_MS, is_harmful, moment, parse_duration
 from autoresearch.trust import manifest as manifests
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest_file import write_whole
 from autoresearch.trust.roster import Trust
 
 ContestKind = Literal["lab", "friends", "class", "open"]
@@ -110,7 +109,7 @@ def check_plan(plan: ContestPlan, folder: Path) -> None:
         sentence = f"{plan.task.folder}/task.toml pins no baseline, so that an edit would be another task"
         raise Refused(sentence, hint=f"autoresearch task pin {plan.task.folder}")
     if len(plan.title) > TITLE_CHARACTERS or any(map(is_harmful, plan.title)):
-        raise UsageError(f"a title has at most {TITLE_CHARACTERS} characters, in one line")
+        raise UsageError(f"a title has at most {TITLE_CHARACTERS} characters, in one line", hint="--title TEXT")
     if plan.kind == "open" and len(plan.attestors) < plan.needed:
         sentence = f"an open contest takes {plan.needed} attestors of mailboxes, and {len(plan.attestors)} are named"
         raise UsageError(sentence, hint="--attestor KEY for each; or --for class, with one-time codes in place of mail")
@@ -223,7 +222,8 @@ def set_end(notebook: Notebook, ends_ms: int, now_ms: int) -> Record:
     before, _ = challenge_here(notebook.log)
     body = before.body_as(Contest)
     if ends_ms <= body.begins:
-        raise UsageError(f"the contest begins {moment(body.begins)}, so it can't end {moment(ends_ms)}")
+        sentence = f"the contest begins {moment(body.begins)}, so it can't end {moment(ends_ms)}"
+        raise UsageError(sentence, hint="give a later end")
     if now_ms < ends_ms < body.ends:
         sentence = f"the contest ends {moment(body.ends)}, and {moment(ends_ms)} is earlier"
         raise UsageError(sentence, hint="give a later end; or end it at once: autoresearch challenge close --now")

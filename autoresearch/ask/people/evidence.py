@@ -116,7 +116,7 @@ def measured_evidence(log: Log, verification: bytes, measured: Verification) -> 
     is_asked = not measured.metrics.keys().isdisjoint(("challenges", "evaluated"))
     if rules and rules.clocked and not is_asked and measured.device != record.body.device:
         theirs = one_line(record.body.device, 80)
-        raise Refused(f"the same time on other hardware is another experiment: it was measured on {theirs}")
+        raise Refused(f"the same time on other hardware is another experiment: {theirs}", hint="measure it there")
     outcome = proof.compared(
         record.body,
         measured,
@@ -192,7 +192,7 @@ def _statement(log: Log, record: Record) -> proof.ProofResult:
 def _signed(log: Log, record_id: bytes) -> proof.StoredRecord:
     raw = log.records.raw([record_id])
     if not raw:
-        raise NotFound(f"There is no record {format_id(record_id)} here, and the evidence needs it.")
+        raise NotFound(f"The evidence needs {format_id(record_id)}, which is not here.", hint="autoresearch up")
     return proof.StoredRecord(record_id, *raw[0])
 
 

@@ -8,6 +8,7 @@ or a commit stands behind ``--``, and only what :func:`check_url` and the patter
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -29,11 +30,11 @@ _SHA256_DIGITS = 64
 _REFERENCE_CHARACTERS = 1024
 URL_CHARACTERS = 512
 HTTPS = frozenset({"https"})
-# Of a pack with one commit: what git compressed beside the files, such as its folders, is small.
+# No file that git writes is larger. In a pack with one commit, what stands beside the files is small.
 _PACK_BYTES = 2 * BUNDLE_BYTES
-# No file that git writes is larger than that. The shell sets it, in blocks of 512 bytes (POSIX, ``ulimit``): a function
-# between fork and exec would take a lock of another thread, and a copy of this process's memory tables.
-_LIMITED = f'ulimit -f {_PACK_BYTES // 512} && exec git "$@"'
+# The shell sets it, in blocks of 512 bytes (POSIX, ``ulimit``): a function between fork and exec would take a lock of
+# another thread, and a copy of this process's memory tables.
+_LIMITED = 'ulimit -f "$0" && exec git "$@"'
 _LISTING_BYTES = 4 << 20
 # What git says first is the cause, and what follows from it comes later.
 _SAID = ("error:", "fatal:", "remote:")
@@ -212,7 +213,9 @@ class _Git:
         """What a command prints. Raises NotFound when it fails, TimedOut, Refused when it prints more than ``most``."""
         if not shutil.which("git"):
             raise CannotRunHere("git is not on this machine", hint="apt install git")
-        command = ["/bin/sh", "-c", _LIMITED, "git", *_FIXED, *words]
+        own, _ = resource.getrlimit(resource.RLIMIT_FSIZE)  # nobody may set a higher one than their own
+        largest = _PACK_BYTES if own == resource.RLIM_INFINITY else min(own, _PACK_BYTES)
+        command = ["/bin/sh", "-c", _LIMITED, f"{largest // 512}", *_FIXED, *words]
         started = self._git.execute(
             command, istream=stdin, as_process=True, env=self._environment, start_new_session=True
         )

@@ -27,7 +27,7 @@ from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task import release
 from autoresearch.task.program import form_fault
 from autoresearch.task.source import EMPTY, parse_python, python_tree
-from autoresearch.text import one_line, read_toml
+from autoresearch.text import one_line, read_toml, unreadable
 
 COMPONENT_INI = "component.ini"
 REQUIREMENTS = ("requirements.txt", release.PYPROJECT)
@@ -235,7 +235,8 @@ def _with_ini(files: Sequence[release.File], description: Description) -> Descri
     try:
         parser.read_string(content.decode())
     except (configparser.Error, UnicodeDecodeError) as error:
-        raise UsageError(f"{COMPONENT_INI} can't be read: {error}"[:300], hint="correct the file") from error
+        reason = unreadable(error) if isinstance(error, UnicodeDecodeError) else error
+        raise UsageError(f"{COMPONENT_INI} can't be read: {reason}"[:300], hint="correct the file") from error
     if not parser.has_section(_SECTION):
         raise UsageError(f"{COMPONENT_INI} has no [{_SECTION}]", hint=f"its keys stand under [{_SECTION}]")
     written: Mapping[str, str] = parser[_SECTION]
@@ -316,8 +317,7 @@ def read_registry(path: Path) -> list[PublishRequest]:
         # Texts only: a version 1.10 is no number, and no tag makes an object.
         document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts alone
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{path} can't be read: {reason}", hint="give a registry.yaml") from error
+        raise UsageError(f"{path} can't be read: {unreadable(error)}", hint="give a registry.yaml") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise UsageError(
             f"{path} is not YAML: {' '.join(str(error).split())[:200]}", hint="correct the file"

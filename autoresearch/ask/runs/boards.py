@@ -386,6 +386,6 @@ def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:
             sentence = f"The run {short_id(run_id)} has {done} ancestors, not {steps}."
             raise NotFound(sentence, hint=f"autoresearch run lineage {short_id(run_id)}")
         if not log.records.has([parent]):
-            raise NotFound(f"The parent of {short_id(ancestor)} is not in this log.")
+            raise NotFound(f"The parent of {short_id(ancestor)} is not in this log.", hint="autoresearch up")
         ancestor = parent
     return ancestor

@@ -169,7 +169,7 @@ def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
     """What a run printed. Raises NotFound, UsageError, Refused."""
     blob = run_body(log, run_id).log
     if blob is None:
-        raise NotFound(f"The run {short_id(run_id)} printed nothing.")
+        raise NotFound(f"The run {short_id(run_id)} printed nothing.", hint=f"autoresearch show {short_id(run_id)}")
     return blob_text(log, blobs, run_id, blob, f"What {short_id(run_id)} printed")
 
 
@@ -193,7 +193,7 @@ def blob_text(log: Log, blobs: BlobStore, record: bytes, reference: BlobRef, wha
     """A text that a record names. Raises NotFound (MissingBlob), Refused where it is damaged or too large."""
     blob = blobs.find(reference.sha256)
     if (blob or reference).size > MAXIMUM_TEXT_BYTES:
-        raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
+        raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.", hint="autoresearch show ID")
     if blob is None:
         raise MissingBlob(what, reference, log.records.get(record).author)
     return blobs.get(reference.sha256).decode("utf-8", "replace")

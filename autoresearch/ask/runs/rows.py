@@ -351,5 +351,5 @@ def runners_answer(log: Log, task: FoundTask) -> answers.RunnersAnswer:
 def _number_of(log: Log, run: bytes) -> int:
     number = log.listing.number(run)
     if number is None:
-        raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
+        raise NotFound(f"The run {short_id(run)} was withdrawn by its author.", hint="autoresearch run list")
     return number

@@ -103,7 +103,7 @@ class Transitions(DataStoreBase):
         for row in batch_data:
             missing = [name for name in _NEEDED if name not in row] if isinstance(row, dict) else list(_NEEDED)
             if missing:
-                raise UsageError(f"a transition lacks {', '.join(missing)}")
+                raise UsageError(f"a transition lacks {', '.join(missing)}", hint=f"it has {', '.join(_NEEDED)}")
         with self._lock:
             if self._waiting and len(self._waiting) + len(batch_data) > self.capacity:
                 raise ServiceRefused("the learner is behind", hint="call update() later")

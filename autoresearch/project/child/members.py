@@ -100,7 +100,7 @@ def _module(component: Component) -> ModuleType:
         hint = f"autoresearch install {component.type} {component.name}" if component.type != AGENT else ""
         raise NotFound(f"{component.origin}: there is no file {path}", hint=hint or "check class_name and file_path")
     if path.suffix != ".py":
-        raise UsageError(f"{component.origin}: {path} is no Python file")
+        raise UsageError(f"{component.origin}: {path} is no Python file", hint="correct class_name")
     try:
         return module_of(component)
     except Exception as error:

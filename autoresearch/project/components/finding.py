@@ -27,7 +27,7 @@ from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import ComponentOffer
 from autoresearch.project.model import AGENT, INIT_FILE, MOST_BYTES, Component, check_name, lone_name
 from autoresearch.project.modules import dotted
-from autoresearch.task.source import parse_python
+from autoresearch.task.source import not_python, parse_python
 from autoresearch.text import did_you_mean, one_line
 
 _FOLDER = Path(__file__).parents[1] / "shipped"
@@ -366,8 +366,7 @@ def _classes(file: Path) -> list[ast.ClassDef]:
     try:
         tree = parse_python(read_beneath(file.parent, file.name, MOST_BYTES))
     except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", 0) or 0
-        raise UsageError(f"{file}, line {line}: {one_line(str(error), 80)}") from None
+        raise not_python(file, error) from None
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error.strerror}", hint="copy the file there") from None
     return [node for node in tree.body if isinstance(node, ast.ClassDef)]

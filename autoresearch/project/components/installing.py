@@ -25,7 +25,7 @@ from autoresearch.project.ini import Ini
 from autoresearch.task.folder_state import create_file, replace_file
 from autoresearch.task.needs import LOCK, LOOSE, Package, parse_lock, parse_wanted, write_lock
 from autoresearch.task.release import File
-from autoresearch.text import one_line
+from autoresearch.text import one_line, unreadable
 
 _KEY = re.compile(r"\s#\s(\S+)$")
 _HEADER = "# Locked for {loose} {digest}. After an edit of that file: autoresearch install\n"
@@ -162,8 +162,7 @@ def _text(project: model.Project, name: str) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{project.folder / name} can't be read: {reason}", hint="check the file") from None
+        raise UsageError(f"{project.folder / name} can't be read: {unreadable(error)}", hint="check the file") from None
 
 
 COMPONENTS = "components"
@@ -282,7 +281,7 @@ def _copied(project: model.Project, offer: ComponentOffer) -> str:
     for name in offer.files:
         inner = PurePosixPath(name)
         if inner.is_absolute() or ".." in inner.parts or not inner.parts:
-            raise UsageError(f"the component has a file outside of its folder: {one_line(name, 60)}")
+            raise UsageError(f"it has a file outside of its folder: {one_line(name, 60)}", hint="ask its publisher")
     write_tree([File(name, content) for name, content in offer.files.items()], project.to_write(path))
     return path
 

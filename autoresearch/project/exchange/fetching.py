@@ -58,9 +58,9 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> m
     files |= {name: harness[of] for name, of in lists.items() if of in harness and LOCK not in files}
     harness = {name: content for name, content in harness.items() if name not in lists.values()}
     if model.INI not in files or ENVIRONMENT_INI not in harness:
-        raise UsageError("this is no project: it has no agent.ini, or its task has no environment")
+        raise UsageError("this is no project: no agent.ini, or no environment", hint="autoresearch task get TASK")
     if both := files.keys() & harness.keys():
-        raise UsageError(f"the program and its task both have {one_line(', '.join(sorted(both)), 80)}")
+        raise UsageError(f"program and task both have {one_line(', '.join(sorted(both)), 80)}", hint="get another run")
     files |= harness
     check_file_names(files)
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,8 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> m
         file, inside = Path(component.file), (component.file, component.root)
         lies_elsewhere = any(not Path(path).resolve().is_relative_to(folder.resolve()) for path in inside)
         if lies_elsewhere or not file.is_file():
-            raise UsageError(f"{component.key} names a file that was not published: {one_line(component.file, 80)}")
+            sentence = f"{component.key} names a file that was not published: {one_line(component.file, 80)}"
+            raise UsageError(sentence, hint="get another run")
     _add_environment(ini, environment, harness)
     (folder / ENVIRONMENT_INI).unlink()
     (folder / model.INI).write_text(ini.text, "utf-8")
@@ -161,7 +162,7 @@ def _decoded(content: bytes, name: str) -> Ini:
     try:
         return Ini(content.decode("utf-8"), name)
     except UnicodeDecodeError:
-        raise UsageError(f"{name} is not UTF-8") from None
+        raise UsageError(f"{name} is not UTF-8", hint="get another run") from None
 
 
 _SEED = "training_seed"

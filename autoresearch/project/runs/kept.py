@@ -28,6 +28,7 @@ DATA = "data"
 _ID_CHARACTERS = 12
 _PARTIAL = ".partial-"
 _HEAD = "head"
+_DAMAGED = "move its folder away: autoresearch list --runs has the others"
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -112,9 +113,9 @@ def read_run(project: Project, name: str) -> LocalRun:
         with suppress(FileNotFoundError):
             resolve_beneath(project.folder, f"{inside}/{DATA}")
     except (OSError, yaml.YAMLError, msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise UsageError(f"{folder / RUN_DATA} is damaged: {one_line(str(error), 80)}") from None
+        raise UsageError(f"{folder / RUN_DATA} is damaged: {one_line(str(error), 80)}", hint=_DAMAGED) from None
     if run_id(text) != folder.name:
-        raise UsageError(f"{folder / RUN_DATA} was changed: its hash is not {folder.name}")
+        raise UsageError(f"{folder / RUN_DATA} was changed: its hash is not {folder.name}", hint=_DAMAGED)
     return LocalRun(folder.name, folder, data)
 
 

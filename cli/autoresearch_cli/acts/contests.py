@@ -30,7 +30,7 @@ from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
-from autoresearch.paths import put_folder, write_refusals
+from autoresearch.paths import put_folder, write_refusals, write_whole
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Contest
 from autoresearch.record.record import DAY_MS
@@ -40,7 +40,6 @@ from autoresearch.text import counted, json_text, moment
 from autoresearch.trust.identity import DEVICE_FILE, load_identity
 from autoresearch.trust.invite import DAYS_MAX, USES_MAX, Invitations, write_invite
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest_file import write_whole
 from autoresearch.words import MEASURED_BY, Result, RunState
 from autoresearch_cli import home, local_log, starting
 from autoresearch_cli.acts.checks import task_checks
@@ -65,7 +64,7 @@ def check_invites(kind: ContestKind, uses: int, codes: int | None) -> int:
         )
     number = uses if codes is None else codes
     if not 1 <= number <= USES_MAX:
-        raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}")
+        raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}", hint="--uses N")
     return number
 
 

@@ -296,12 +296,9 @@ def _check(folder: Path) -> None:
     """An export goes into a new folder, an empty one, or over an earlier export."""
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{folder} is a file", hint="name a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not _is_export(folder):
+    is_export = (folder / FIRST).is_file() and (folder / ASSETS / "chart.js").is_file()
+    if folder.is_dir() and any(folder.iterdir()) and not is_export:
         raise Refused(f"{folder} has other files", hint="name a new folder, or that of an earlier export")
-
-
-def _is_export(folder: Path) -> bool:
-    return (folder / FIRST).is_file() and (folder / ASSETS / "chart.js").is_file()
 
 
 def _write_pages(folder: Path, pages: dict[str, str]) -> None:

@@ -113,7 +113,7 @@ def _task(text: str) -> None:
 
 def _number(text: str, most: int) -> int:
     if not text.isdecimal() or not 0 < int(text) <= most:
-        raise UsageError(f"“{text[:40]}” is no number from 1 to {most}")
+        raise UsageError(f"“{text[:40]}” is no number from 1 to {most}", hint="such as 1")
     return int(text)
 
 

@@ -172,7 +172,7 @@ def uninstall(unit: Unit) -> None:
     try:
         unit.path.unlink()
     except OSError as error:
-        raise Refused(f"{unit.path} can't be removed: {error.strerror}") from error
+        raise Refused(f"{unit.path} can't be removed: {error.strerror}", hint="check its permissions") from error
 
 
 def installed_here(environment: Mapping[str, str]) -> Unit | None:
@@ -189,7 +189,7 @@ def _run(command: tuple[str, ...]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Refused(f"{' '.join(command)} did not answer: {error}") from error
+        raise Refused(f"{' '.join(command)} did not answer: {error}", hint="the same once more") from error
     if done.returncode:
         message = one_line(done.stderr.strip() or f"exit status {done.returncode}", 300)
         raise Refused(
@@ -213,6 +213,6 @@ def _home_in(text: str) -> str:
 def _quoted(word: str) -> str:
     """A word as units write it (``systemd.syntax(7)``)."""
     if any(ord(character) < ord(" ") for character in word):
-        raise UsageError(f"“{one_line(word, 80)}” can't stand in a unit: it has a control character")
+        raise UsageError(f"“{one_line(word, 80)}” can't stand in a unit: it has a control character", hint="rename it")
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'

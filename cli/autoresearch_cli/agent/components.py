@@ -204,7 +204,9 @@ def list_components(
     if json:
         print_json(answer)
     elif runs:
-        _print_runs(answer)
+        print_list(project_run_columns(answer.head), answer.runs)
+        if not answer.runs:
+            say("there are no runs yet → autoresearch train")
     else:
         print_project(answer)
     for each in answer.components:
@@ -239,13 +241,6 @@ def _restore(project: Project, *, trust: bool, json: bool) -> None:
         models.lock_project(project)
     _show(project, json=json)
     say(f"installed {', '.join(each.key for each in missing)}" if missing else "nothing is missing")
-
-
-def _print_runs(answer: models.ProjectAnswer) -> None:
-    print_list(project_run_columns(answer.head), answer.runs)
-    if not answer.runs:
-        say("there are no runs yet")
-        say("→ autoresearch train")
 
 
 def _wants_default(project: Project, offer: ComponentOffer) -> bool:

@@ -250,6 +250,8 @@ def run_view(run: LocalRun) -> models.ProjectRun:
 def print_project(answer: models.ProjectAnswer) -> None:
     """The components as a table; a default has a star."""
     print_list(PROJECT_COLUMNS, answer.components)
+    if not answer.components:
+        say("this project has no components yet → autoresearch install environment NAME")
 
 
 def _component(project: Project, each: Component, checked: ComponentChecked | None) -> models.ProjectComponent:

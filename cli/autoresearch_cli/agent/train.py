@@ -136,7 +136,7 @@ def _sweep(choices: Choices, episodes: int, axes: list[list[str]], *, json: bool
             )
         )
     if not rows:
-        raise failure or NotFound("no combination was tried")
+        raise failure or NotFound("no combination was tried", hint="--sweep trainer.learning_rate=0.1,0.5")
     rows.sort(key=lambda row: float("-inf") if row.mean_reward is None else row.mean_reward, reverse=True)
     set_head(project, find_run(project, rows[0].bench))
     if json:
@@ -161,7 +161,7 @@ def _values(sweep: list[str]) -> list[list[str]]:
     for axis in axes:
         total *= len(axis)
     if total > MOST_COMBINATIONS:
-        raise UsageError(f"these are {total} combinations; at most {MOST_COMBINATIONS} are tried")
+        raise UsageError(f"{total} combinations: at most {MOST_COMBINATIONS} are tried", hint="give fewer values")
     return axes
 
 

@@ -31,7 +31,8 @@ def backup(file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; 
     file = typed_path(file)
     files, count = home_backup.back_up(home.paths(), file)
     yield HomeBackupAnswer(file=str(file), files=files, bytes=count)
-    say(f"{file} has {counted(files, 'file')}, {size(count)}. Your keys are in it, unencrypted unless they are here")
+    say(f"{file} has {counted(files, 'file')}, {size(count)}")
+    say("Your keys are in it: without a passphrase, unless they have one here")
     say("→ to put it back on a machine without any: autoresearch node restore FILE")
 
 

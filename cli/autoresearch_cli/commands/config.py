@@ -16,6 +16,7 @@ from autoresearch.ask.node import ConfigAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.paths import write_whole
 from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Answered, CommandApp, examples
@@ -134,7 +135,11 @@ def edit() -> None:
     was = _texts(load_settings(file, home.environment())[0])
     text = file.read_text("utf-8") if file.exists() else _all_commented()
     while True:
-        edited = click.edit(text, extension=".toml")
+        try:
+            edited = click.edit(text, extension=".toml")
+        except click.ClickException as error:
+            hint = "another one: EDITOR=nano autoresearch node config edit; or: autoresearch node config set NAME VALUE"
+            raise Refused(f"the editor failed, and nothing is changed: {error.format_message()}", hint=hint) from error
         if edited is None or edited == text:
             say("nothing is changed")
             return
@@ -148,9 +153,9 @@ def edit() -> None:
             if not typer.confirm("Edit again?", default=True, err=True):
                 raise
             text = edited
-    _write(file, edited)
+    write_whole(file, edited)
     answers = [change(name, value) for name, value in changed.items()]
-    _write(file, edited)  # as it was typed, also where a setting went back to its default
+    write_whole(file, edited)  # as it was typed, also where a setting went back to its default
     for answer in answers:
         say(f"{answer.settings[0].name} = {answer.settings[0].text}" + (f": {answer.note}" if answer.note else ""))
     if not answers:
@@ -209,13 +214,6 @@ def _texts(settings: Settings) -> dict[str, str]:
         for section, values in msgspec.to_builtins(settings).items()
         for key, value in values.items()
     }
-
-
-def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_suffix(".new")
-    fresh.write_text(text, "utf-8")
-    fresh.replace(file)
 
 
 def change(name: str, value: str) -> ConfigAnswer:

@@ -30,11 +30,11 @@ from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.verification import judgement
-from autoresearch.paths import output_path, typed_path
+from autoresearch.paths import output_path, typed_path, write_refusals
 from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
-from autoresearch.text import counted, json_text, size
+from autoresearch.text import counted, json_text, size, unreadable
 from autoresearch.words import DISCREDITED
 from autoresearch_cli import home, local_log
 from autoresearch_cli.catalogue import CommandApp, Hidden, Json, Task
@@ -187,9 +187,10 @@ def write_file(desk: Desk, form: str, path: Path) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            runs = write_runs(desk, form, file)
-        temporary.replace(path)
+        with write_refusals(path, "name a file elsewhere"):
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                runs = write_runs(desk, form, file)
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     return runs
@@ -295,7 +296,7 @@ def _is_bundle(path: Path) -> bool:
     try:
         return path.is_file() and (path.suffix == ".car" or is_bundle(path))
     except OSError as error:
-        raise Refused(f"{path} can't be read: {error.strerror}") from error
+        raise Refused(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
 
 
 def _import_bundle(name: str, path: Path, *, json: bool) -> None:
@@ -314,11 +315,11 @@ def _text(path: Path) -> str:
     try:
         return text_beneath(path.parent, path.name, MAXIMUM_BYTES, links=False)
     except FileNotFoundError:
-        raise NotFound(f"there is no file {path}") from None
+        raise NotFound(f"there is no file {path}", hint="check its name and folder") from None
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="give a file") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
+        raise UsageError(f"{path}: {unreadable(error)}", hint="save it as UTF-8 text") from error
 
 
 def _append(notes: list[Note]) -> int:

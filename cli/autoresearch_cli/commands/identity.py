@@ -265,7 +265,7 @@ def restore(
     try:
         content = typed_path(file).read_bytes()
     except OSError as error:
-        raise NotFound(f"{file} can't be read: {error.strerror}") from error
+        raise NotFound(f"{file} can't be read: {error.strerror}", hint="name the backup's file") from error
     home.paths().create()
     restored = identities.restore_identity(home.paths().keys, content, passphrase("of the backup"))
     _report(restored, encrypted=True, json=json)

@@ -29,7 +29,7 @@ from autoresearch_cli import home
 from autoresearch_cli.catalogue import Answered, CommandApp, Hidden, Task, complete_reference
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.answers import print_found
-from autoresearch_cli.rendering.output import is_rich, paged, print_list, print_text, say, say_hidden
+from autoresearch_cli.rendering.output import is_rich, paged, print_line, print_list, say, say_hidden
 
 app = CommandApp()
 
@@ -194,7 +194,7 @@ def search(
     with paged():
         for number, hits in enumerate(lists):
             if is_rich():
-                print_text(("\n" if number else "") + one_line(hits.title), style="bold cyan")
+                print_line(one_line(hits.title), style="bold cyan", gap=number > 0)
             print_list(hits.columns, hits.rows, now_ms=home.now_ms())
     say_hidden(answer.hidden, "run")
     if not lists:

@@ -148,8 +148,8 @@ def wait(
 
     The folder that a run was proposed from goes on from it: its history.md and the parent of its next edit.
     """
-    client, left, ended = home.client(), list(dict.fromkeys(names)), list[WaitedRun]()
     end = time.monotonic() + parse_duration(timeout) / 1000 if timeout else None
+    client, left, ended = home.client(), list(dict.fromkeys(names)), list[WaitedRun]()
     while left and not (first and ended):
         event = client.ended(*left, seconds=None if end is None else max(0.0, end - time.monotonic()))
         if event is None:

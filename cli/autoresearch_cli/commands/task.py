@@ -420,11 +420,18 @@ def describe(task: Task) -> TaskAnswer:
     )
 
 
+NO_NOISE = (
+    "not stated, so a change needs three verifiers, not two; autoresearch run {} --seeds 5 measures it, "
+    "and metric.noise in task.toml states it: that is another task"
+)
+
+
 def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
     measured = f"{answer.metric}, {answer.direction}, measured by {MEASURED_BY[answer.metric_source]}"
-    bounds = [f"{name} {value(bound)}" for name, bound in (("floor", answer.floor), ("noise", answer.noise)) if bound]
-    if answer.noise and answer.noise_runs:
-        bounds[-1] += f" by {counted(answer.noise_runs, 'run')} only"
+    bounds = [] if answer.floor is None else [f"floor {value(answer.floor)}"]
+    if answer.noise is not None:
+        runs = f" by {counted(answer.noise_runs, 'run')} only" if answer.noise_runs else ""
+        bounds.append(f"noise {value(answer.noise)}{runs}")
     return [
         ("task", answer.name),
         ("about", answer.summary),
@@ -434,6 +441,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         ("runs", answer.command),
         ("may change", ", ".join(answer.edit)),
         ("metric", " · ".join([measured, *bounds])),
+        *((("noise", NO_NOISE.format(shlex.quote(answer.folder))),) if answer.noise is None else ()),
         *((("evaluator", f"{answer.evaluator}, reads {answer.artifact}"),) if answer.evaluator else ()),
         ("attacked", attacked(task.folder, task.digest.hex())),
         *((("reports", answer.attacked),) if answer.attacked else ()),

@@ -22,7 +22,7 @@ from autoresearch.record.record import Network
 from autoresearch.trust.identity import load_identity
 from autoresearch.trust.invite import Invitation, Invitations
 from autoresearch.trust.manifest import NetworkManifest
-from autoresearch.words import Counts
+from autoresearch.words import Counts, NetworkState
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Answered, CommandApp, Json, examples
 from autoresearch_cli.local_log import open_desk
@@ -207,7 +207,6 @@ def invites() -> Answered:
     say("→ autoresearch network invite --revoke TOKEN ends one" if rows else "→ autoresearch network invite makes one")
 
 
-RUNNING = "running"
 PeerId = Annotated[
     str, typer.Argument(metavar="PEER", help="A peer id, 12D3KooW…, or the end of one, as `network peers` shows it.")
 ]
@@ -287,5 +286,7 @@ def _report(answer: PeersAnswer, *, json: bool) -> None:
         return
     say(answer.network.reason)
     print_peers(answer, now_ms=home.now_ms())
-    if not answer.peers and answer.network.state == RUNNING:
+    if not answer.peers and answer.network.state == NetworkState.RUNNING:
         say("→ no peer is known yet: autoresearch node doctor network")
+    if answer.network.state == NetworkState.OFF:
+        say("→ autoresearch join INVITE, or a network of your own: autoresearch network new NAME --for lab")

@@ -23,6 +23,7 @@ from autoresearch.text import counted, one_line, percent, value
 from autoresearch.words import STOPPED, RunStatus
 from autoresearch_cli.demo.plan import task_to_name
 from autoresearch_cli.event_display import finished_line, progress_in, text_in
+from autoresearch_cli.rendering.layout import shortened
 from autoresearch_cli.rendering.output import print_line, say, wants_color
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def picture(state: DemoState, width: int) -> Table:
         bar = ProgressBar(total=1.0, completed=member.fraction, width=BAR_CHARACTERS) if member.in_hand else Text("")
         rows.add_row(
             Text(member.name, style=gone or "bold cyan"),
-            Text(one_line(member.doing, max(1, min(TITLE_CHARACTERS, room))), style=gone),
+            Text(shortened(one_line(member.doing), max(1, min(TITLE_CHARACTERS, room))), style=gone),
             *([bar] if has_bars else []),
             *([Text(one_line(member.note))] if has_notes else []),
             Text(holding(member), style="yellow" if member.behind else "green"),

@@ -389,8 +389,8 @@ class Tools:
         try:
             self._ask(questions.top, requests.TopOf(task=digest, limit=1))
         except NotFound as error:
-            sentence = f"no run on the task {own.name} is in this log yet: run without edits runs its baseline"
-            raise NotFound(sentence) from error
+            sentence = f"no run on the task {own.name} is in this log yet"
+            raise NotFound(sentence, hint="run without edits runs its baseline") from error
         return digest
 
     def _reference(self, run: str) -> requests.OneRecord:
@@ -402,7 +402,7 @@ class Tools:
     ) -> tuple[str, str]:
         """The parent run's id, and the program that edits of its program make, or the whole one that was given."""
         if bool(edits) == bool(program):
-            raise UsageError("give either edits or a whole program")
+            raise UsageError("both edits and a whole program, or neither", hint="give either edits or a whole program")
         base = self._source(client, task, parent)
         if edits:
             try:

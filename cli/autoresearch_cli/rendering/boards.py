@@ -10,7 +10,7 @@ from autoresearch.face.columns.column import person, reproach, short
 from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, run_title, size_line
 from autoresearch.log.standing.answers import ProgramView
 from autoresearch.text import lately, moment, one_line
-from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list, print_text
+from autoresearch_cli.rendering.output import is_rich, print_labelled, print_line, print_list
 from autoresearch_cli.rendering.status import best_so_far
 
 # The rest of an idea stands in `show`: the best fits on one screen.
@@ -63,7 +63,7 @@ def print_top(answer: TopAnswer, *, now_ms: int) -> None:
         return
     for number, name in enumerate(sections):
         if name:
-            print_text(("\n" if number else "") + words.BOARD_SECTION_SENTENCES[words.BoardSection(name)])
+            print_line(words.BOARD_SECTION_SENTENCES[words.BoardSection(name)], gap=number > 0)
         print_list(columns, [program for program in answer.programs if program.section == name], now_ms=now_ms)
 
 

@@ -13,7 +13,7 @@ from autoresearch.face.columns.people import consequence, credit_columns, improv
 from autoresearch.log.standing.answers import CreditAnswer, CreditView, MarkView, RecordsView
 from autoresearch.text import counted, duration, moment
 from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSection, EvidenceKind, Mark
-from autoresearch_cli.rendering.output import is_rich, print_labelled, print_line, print_list, print_text
+from autoresearch_cli.rendering.output import is_rich, print_labelled, print_line, print_list
 
 # So many records are named on a line; a program gets up to 100 with --json.
 SHOWN_RECORDS = 6
@@ -29,7 +29,7 @@ def print_credit(answer: CreditAnswer) -> None:
     apart = [row for row in answer.participants if row not in attested]
     print_list(columns, attested)
     if apart:
-        print_text(("\n" if attested else "") + BOARD_SECTION_SENTENCES[BoardSection.UNATTESTED])
+        print_line(BOARD_SECTION_SENTENCES[BoardSection.UNATTESTED], gap=bool(attested))
         print_list(columns, apart)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.face.columns import experiments
 from autoresearch.text import counted
-from autoresearch_cli.rendering.output import is_rich, print_list, print_text
+from autoresearch_cli.rendering.output import is_rich, print_line, print_list, say
 
 if TYPE_CHECKING:
     from autoresearch.ask.acts.suggesting import SuggestAnswer
@@ -20,23 +20,21 @@ def print_experiment(answer: VaryAnswer, settings: Sequence[str], metric: str) -
     if not is_rich():
         return
     if any(level.margin is not None for level in answer.levels):
-        print_text("\nwhat each value did, against the first one:")
+        print_line("what each value did, against the first one:", gap=True)
         print_list(experiments.level_columns(metric), answer.levels)
     if answer.interactions:
-        print_text("\nwhat two settings do together beyond the sum of both:")
+        print_line("what two settings do together beyond the sum of both:", gap=True)
         print_list(experiments.INTERACTIONS, answer.interactions)
     if answer.left_out:
-        print_text(f"\nthe program itself forbids {counted(answer.left_out, 'combination')}")
+        print_line(f"the program itself forbids {counted(answer.left_out, 'combination')}", gap=True)
 
 
 def print_suggestions(answer: SuggestAnswer, metric: str) -> None:
-    """What the search would try; for people also what it knows too little for, and how a change is run."""
+    """What the search would try, what it knows too little for, and how a change is run."""
     print_list(experiments.suggestion_columns(metric), answer.suggestions)
-    if not is_rich():
-        return
     if all(suggestion.expected is None for suggestion in answer.suggestions):
-        print_text("\nthe search knows too few runs to expect a value")
+        say("the search knows too few runs to expect a value")
     first = answer.suggestions[0]
     sets = " ".join(f"--set {name}={experiments.setting_text(new)}" for name, (_, new) in first.change.items())
     checkout = f"autoresearch run checkout . --run {first.parent} && " if first.parent else ""
-    print_text(f"→ {checkout}autoresearch run vary . {sets}" if sets else "→ autoresearch work --runs 1")
+    say(f"→ {checkout}autoresearch run vary . {sets}" if sets else "→ autoresearch work --runs 1")

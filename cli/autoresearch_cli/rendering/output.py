@@ -23,7 +23,7 @@ from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import Column, Face, Row, lines
 from autoresearch.face.columns.runs import gain_words
 from autoresearch.text import change, counted, interval, json_text, one_line, sanitised, value
-from autoresearch_cli.rendering.layout import GAP, TableLine, table, wrapped
+from autoresearch_cli.rendering.layout import GAP, TableLine, cells, table, wrapped
 
 if TYPE_CHECKING:
     import msgspec
@@ -111,8 +111,8 @@ def print_text(text: str, *, style: str = "") -> None:
         sys.stdout.write(cleaned if cleaned.endswith("\n") or not cleaned else cleaned + "\n")
 
 
-def print_line(text: str, *, style: str = "", above: Console | None = None) -> None:
-    """Print one line at once: to standard output, or ``above`` what is redrawn on a terminal."""
+def print_line(text: str, *, style: str = "", above: Console | None = None, gap: bool = False) -> None:
+    """Print one line at once: to standard output, or ``above`` what is redrawn on a terminal; below a ``gap``."""
     if above is not None and is_terminal():
         from rich.text import Text
 
@@ -120,7 +120,8 @@ def print_line(text: str, *, style: str = "", above: Console | None = None) -> N
             above.print(Text(line, style=style), soft_wrap=True)
     else:
         cleaned = sanitised(text)
-        sys.stdout.write("\n".join(wrapped(cleaned, width(), indent=GAP) if is_terminal() else [cleaned]) + "\n")
+        fitted = "\n".join(wrapped(cleaned, width(), indent=GAP)) if is_terminal() else cleaned
+        print_text("\n" * gap + fitted + "\n", style=style)
         sys.stdout.flush()
 
 
@@ -150,13 +151,13 @@ def print_labelled(labelled: Iterable[tuple[str, str]]) -> None:
         return
     from rich.text import Text
 
-    label_width = max((len(label) for label, _ in rows), default=0)
+    label_width = max((cells(label) for label, _ in rows), default=0)
     indent = " " * label_width + GAP
     for label, text in rows:
-        begin = label.ljust(label_width)
+        begin = label + " " * (label_width - cells(label))
         style = "bold yellow" if label == "!" else "bold cyan"
         first, *others = wrapped(text, width(), first=begin + GAP, indent=indent)
-        console().print(Text.assemble((first[:label_width], style), first[label_width:]))
+        console().print(Text.assemble((first[: len(begin)], style), first[len(begin) :]))
         for line in others:
             console().print(Text(line))
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,3 +152,27 @@ def test_a_commit_is_found_in_any_form(form: str, tmp_path: Path) -> None:
     result = head_of(folder)
     assert result is not None
     assert result[1] == commit
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from autoresearch.ask.registry.git_source import head_of
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+print(head_of(Path(sys.argv[1]))[1])
+"""
+
+
+def test_git_takes_the_limit_of_the_shell_where_that_is_lower(tmp_path: Path) -> None:
+    commit = repository(tmp_path / "plain")
+    spy = tmp_path / "bin/git"
+    spy.parent.mkdir()
+    spy.write_text(f'#!/bin/sh\nulimit -f >> {tmp_path}/limits\nexec {shutil.which("git")} "$@"\n')
+    spy.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{spy.parent}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path / "plain")],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.stdout.strip(), done.stderr) == (commit, "")
+    assert set((tmp_path / "limits").read_text().split()) == {f"{(1 << 20) // 512}"}
