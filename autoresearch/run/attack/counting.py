@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from autoresearch.run.attack import artifacts
@@ -44,8 +45,8 @@ def _miscounts(
         numbers = _whole(form)
         if not numbers:
             return "the artifact has no counts"
-        # A baseline of zeros and ones may be labels, and all alike may be better.
-        least = (0.5 if max(numbers) == 1 else 0.1) * target.way
+        # A baseline of zeros and ones may be labels, and all alike may be better; but not where their sum is measured.
+        least = 0.0 if target.value == sum(numbers) else (0.5 if max(numbers) == 1 else 0.1) * target.way
         attempts, first = [], ""
         for note, change in changes(numbers):
             if (content := _counting(form, change)) is not None:
@@ -77,6 +78,8 @@ def _fractions(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], o
     yield "a half more of one", lambda at, each: each + 0.5 if at == least else each
     for step in (0.5, 0.999, -0.5):
         yield f"{step:+g} of all", lambda _, each, step=step: min(max(each + step, 0.0), most)  # type: ignore[misc]
+    for share in (2, 3, 4):
+        yield f"1/{share} of {most} everywhere", lambda _, __, share=share: most / share  # type: ignore[misc]
 
 
 # --- weights, and names of what is read
@@ -108,14 +111,15 @@ def _weighs(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
 
 def _levels(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     """One column of rows all the same: all things at one time, in one place, by one worker."""
-    rows = next(iter(form.value.values()), None) if isinstance(form.value, dict) else form.value
-    if not isinstance(rows, list) or not rows or not isinstance(rows[0], list) or not target.loot.is_drawn:
+    columns: dict[Part, list[Any]] = {}
+    for part in parts(form.value):
+        with_part(form.value, part, columns.setdefault(part, []).append)
+    columns = {part: values for part, values in columns.items() if len(values) >= artifacts.LEAST_ANSWERS}
+    if len(columns) < 2 or not target.loot.is_drawn:
         return "the artifact has no columns of rows that follow what the evaluator reads"
 
     def attempts() -> Iterator[AttackAttempt]:
-        for part in [*parts(form.value)][:_MOST_COLUMNS]:
-            values: list[Any] = []
-            with_part(form.value, part, values.append)
+        for part, values in islice(columns.items(), _MOST_COLUMNS):
             for number in sorted({min(values), max(values)}) if len(set(values)) > 1 else ():
                 if (content := form.written(with_part(form.value, part, putting(number)))) is not None:
                     note = f"all {named(part)} = {number:g}"
@@ -157,7 +161,7 @@ ATTACKS = (
         on_form(_miscounts(_negative)),
     ),
     Attack("counts-in-parts", "leaves parts of what is counted", Hole.NOT_FINITE, on_form(_miscounts(_fractions))),
-    Attack("levels-a-column", "leaves the same in one column of all rows", Hole.CONSTANT, on_form(_levels)),
+    Attack("levels-a-column", "leaves the same in one column of all rows", Hole.OVERLAP, on_form(_levels)),
     Attack("weighs-one-row", "gives one row all the weight", Hole.CLAIM, on_form(_weighs)),
     Attack(
         "names-another-file",

@@ -43,9 +43,7 @@ def _copied(target: Target, form: artifacts.ArtifactForm, origin: str) -> Iterat
             of_evaluator, of_generator = label.startswith("in the evaluator"), label.startswith("made ")
             kind = "evaluator" if of_evaluator else "generator" if of_generator else "files"
             if kind == origin and (items := _as(slot.items, values)) is not None and items != list(slot.items):
-                candidates.append(
-                    (_likeness(slot.items, items) + bool(ANSWERS_NAMED.search(label)), slot, label, items)
-                )
+                candidates.append((likeness(slot.items, items) + bool(ANSWERS_NAMED.search(label)), slot, label, items))
     candidates.sort(key=lambda each: -each[0])
     for _, slot, label, items in candidates[:_MOST_COLUMNS]:
         if (content := form.written(with_slot(form.value, slot, items))) is not None:
@@ -71,7 +69,7 @@ def _as(items: Sequence[object], values: Sequence[object]) -> list[object] | Non
     return [int(each) if isinstance(each, bool) else each for each in values]
 
 
-def _likeness(items: Sequence[object], values: Sequence[object]) -> float:
+def likeness(items: Sequence[object], values: Sequence[object]) -> float:
     """How much values agree with the baseline's answers, -1 to 1: right answers agree with good guesses."""
     if len(items) != len(values):
         return 0.0

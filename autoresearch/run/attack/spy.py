@@ -352,9 +352,10 @@ def main() -> None:
         look("made " if name in names else "made from prepare.py ", name, content)
     seen = traced(ORDERS["command"])
     for name, values in seen.get("variables", {}).items():
+        label = f"in the evaluator {name}"
         if isinstance(values, dict):
-            columns[f"in the evaluator {name} key"] = values["keys"]
-        columns.setdefault(f"in the evaluator {name}", values["values"] if isinstance(values, dict) else values)
+            columns[f"{label} key"], values = values["keys"], values["values"]
+        columns |= {label: values, **sequences(label, values)}
     better = climbed(ORDERS["command"], artifact)
     loot = {
         "columns": columns,
