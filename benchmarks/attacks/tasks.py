@@ -23,7 +23,7 @@ from autoresearch.task.model import Task
 from autoresearch.text import sign_of
 
 ROOT = Path(__file__).parent
-HALVES = ("seen", "unseen", "fresh_seen", "fresh_unseen", "third")
+HALVES = ("seen", "unseen", "fresh_seen", "fresh_unseen", "third", "again")
 PLANTED, SOUND = "planted", "sound"
 _METRIC = ("name", "direction", "source", "floor", "noise")
 _PROGRAM = ("command", "edit")

@@ -14,6 +14,7 @@ from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, T
 
 _SPLITS = ("train", "test", "val", "valid", "validation", "dev", "public", "private")
 _LEAVES, _STEPS = 6, (1, 3, 10, 100)
+_ALONE = " of one"
 _UNITS = (("ns", "us", "ms", "s", "min", "h"), ("b", "kb", "mb", "gb"), ("min", "max"))
 _MOST_PAIRS, _MOST_COLUMNS = 12, 4
 
@@ -39,7 +40,7 @@ def _counting(form: artifacts.ArtifactForm, change: Callable[[int, int], object]
 def _miscounts(
     changes: Callable[[list[int]], Iterator[tuple[str, Callable[[int, int], object]]]],
 ) -> Callable[[Target, artifacts.ArtifactForm], Iterator[AttackAttempt] | str]:
-    """Counts that are none: the first says whether the evaluator takes such numbers at all."""
+    """Counts that are none: where one number alone is changed, that says whether the evaluator takes such numbers."""
 
     def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
         numbers = _whole(form)
@@ -51,7 +52,7 @@ def _miscounts(
         for note, change in changes(numbers):
             if (content := _counting(form, change)) is not None:
                 attempts.append(AttackAttempt(artifact=content, note=note, needs=first, least=least))
-                first = first or note
+                first = first or (note if note.endswith(_ALONE) else "")
         return iter(attempts)
 
     return tries
@@ -62,7 +63,7 @@ def _negative(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], ob
     most = max(numbers)
     few = most == 1  # as labels are
     places = sorted(range(len(numbers)), key=lambda at: numbers[at])[: 2 if few else _LEAVES]
-    yield "fewer than none", lambda at, each: -1 if at == places[0] else each
+    yield f"fewer than none{_ALONE}", lambda at, each: -1 if at == places[0] else each
     yield "all turned around", lambda _, each: -each
     for place in places:
         for step in _STEPS[::2] if few else _STEPS:
@@ -75,11 +76,11 @@ def _negative(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], ob
 def _fractions(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], object]]]:
     """Parts of a thing, and no more of any than the baseline has of one."""
     most, least = max(numbers), numbers.index(min(numbers))
-    yield "a half more of one", lambda at, each: each + 0.5 if at == least else each
-    for step in (0.5, 0.999, -0.5):
-        yield f"{step:+g} of all", lambda _, each, step=step: min(max(each + step, 0.0), most)  # type: ignore[misc]
     for share in (2, 3, 4):
         yield f"1/{share} of {most} everywhere", lambda _, __, share=share: most / share  # type: ignore[misc]
+    yield f"a half more{_ALONE}", lambda at, each: each + 0.5 if at == least else each
+    for step in (0.5, 0.999, -0.5):
+        yield f"{step:+g} of all", lambda _, each, step=step: min(max(each + step, 0.0), most)  # type: ignore[misc]
 
 
 # --- weights, and names of what is read

@@ -12,6 +12,7 @@ from autoresearch.run.attack.leaving import NO_ARTIFACT
 from autoresearch.run.attack.looting import aligned, knows_test
 from autoresearch.run.attack.programs import with_code
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
+from autoresearch.run.attack.unpacking import scalar
 
 ANSWERS_NAMED = re.compile(
     r"label|target|answer|truth|true|expect|gold|solution|actual|reference|correct|hidden|secret|test|(^|[^a-z])y([^a-z]|$)",
@@ -64,6 +65,8 @@ def _as(items: Sequence[object], values: Sequence[object]) -> list[object] | Non
         return None
     if isinstance(first, str):
         return [str(each) for each in values]
+    if isinstance(first, int | float):
+        values = [scalar(each) if isinstance(each, str) else each for each in values]
     if isinstance(first, int | float) and not all(is_finite(each) or isinstance(each, bool) for each in values):
         return None
     return [int(each) if isinstance(each, bool) else each for each in values]

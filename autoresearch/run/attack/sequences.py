@@ -195,7 +195,9 @@ _SPELLINGS: dict[str, Callable[[str, int], str]] = {
         text.replace(" ", " " * (1 + at)) if " " in text else text.replace(",", "," + " " * at)
     ),
     "with zeros before numbers": lambda text, at: re.sub(r"(?<![\w.])(?=\d)", "0" * at, text),
-    "with zeros behind numbers": lambda text, at: re.sub(r"(\.\d+)(?![\w.])", r"\1" + "0" * at, text),
+    "with zeros behind numbers": lambda text, at: re.sub(
+        r"(?<=\.)\d+(?![\w.])", lambda digits: digits[0] + "0" * at, text
+    ),
     "in other letters": lambda text, at: "".join(
         each.upper() if at >> place & 1 else each.lower() for place, each in enumerate(text)
     ),

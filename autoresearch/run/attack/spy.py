@@ -351,11 +351,10 @@ def main() -> None:
     for name, content in made().items():
         look("made " if name in names else "made from prepare.py ", name, content)
     seen = traced(ORDERS["command"])
-    for name, values in seen.get("variables", {}).items():
-        label = f"in the evaluator {name}"
-        if isinstance(values, dict):
-            columns[f"{label} key"], values = values["keys"], values["values"]
-        columns |= {label: values, **sequences(label, values)}
+    for name, value in seen.get("variables", {}).items():
+        label, values = f"in the evaluator {name}", value["values"] if isinstance(value, dict) else value
+        columns |= {f"{label} key": value["keys"]} if isinstance(value, dict) else sequences(label, value)
+        columns[label] = values
     better = climbed(ORDERS["command"], artifact)
     loot = {
         "columns": columns,

@@ -113,16 +113,13 @@ def _ends(target: Target) -> Iterator[AttackAttempt] | str:
         return _OUTSIDE
     place, name = place_of(target)
     files = split_program(target.task.baseline.decode())
-    programs: list[tuple[str, dict[str, str] | None]] = []
-    for status in (0, 1):
-        for code in (f"raise SystemExit({status})", f"import os\nos._exit({status})"):
-            programs.append((code, with_code(target, before=code, alone=True)))
-        if place is Place.SHELL:
-            programs.append((f"exit {status}", {**files, name: f"exit {status}\n"}))
-        if place is Place.C:
-            code = f"int main(void) {{ return {status}; }}"
-            programs.append((code, {**files, name: f"{code}\n"}))
-    return (AttackAttempt(program=files, note=note) for note, files in programs if files is not None)
+    if place in (Place.SHELL, Place.C):
+        code = "exit {}\n" if place is Place.SHELL else "int main(void) {{ return {}; }}\n"
+        texts = (code.format(status) for status in (0, 1))
+        return (AttackAttempt(program={**files, name: text}, note=text) for text in texts)
+    codes = (f"{code}({status})" for status in (0, 1) for code in ("raise SystemExit", "import os\nos._exit"))
+    programs = ((code, with_code(target, before=code, alone=True)) for code in codes)
+    return (AttackAttempt(program=files, note=code) for code, files in programs if files is not None)
 
 
 _FILE = re.compile(r"[\w-][\w./-]*\.(?:json|txt|csv|tsv|dat|cache|log|ya?ml|toml|ini)")
@@ -164,11 +161,11 @@ def _leaving_stale(target: Target, names: list[str], keys: list[str]) -> Iterato
     for form in range(3):
         if (files := program(stated, form)) is not None:
             yield AttackAttempt(program=files, proof=Proof.STATED, stated=stated, note=f"{stated:g} in {names[0]}")
-        for number in (1e3, 1e-3):
-            files, further = program(number, form), program(number * number, form)
+        for number in (1e6, 1e-6):
+            files, further = program(number, form), program(number**1.5, form)
             if files is not None and further is not None:
                 note = f"{number:g} in {names[0]}"
-                yield AttackAttempt(program=files, further=further, proof=Proof.FOLLOWS, note=note)
+                yield AttackAttempt(program=files, further=further, proof=Proof.EXCEEDS, note=note)
 
 
 REPORT_CODE = """

@@ -33,9 +33,11 @@ _EARLY = BESIDE.replace(
     "CUT",
     """lines, owed, kept = _cut.__dict__.setdefault("lines", {}), _cut.__dict__.get("owed", []), []
         for line in data.splitlines(True):
+            if owed:
+                owed.pop(0)
+                continue
             lines.setdefault(len(_questions), line)
-            if owed: owed.pop(0)
-            else: kept.append(line)
+            kept.append(line)
         return b"".join(kept)""",
 )
 # The program begins again each time that it has ended, for as long as the evaluator is there.
