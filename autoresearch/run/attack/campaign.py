@@ -57,7 +57,7 @@ class Orders:
     ``programs`` are cheats that a person or an agent wrote, by name: tried first, or with ``alone`` nothing else.
     ``more`` gives a further cheat (name, program, what it does) by what came of those before, or none; the time that it
     takes does not count.
-    ``say`` hears what is going on: how far it is, and a line. ``heard`` gets what came of each attack, as it ends.
+    ``say`` hears what is going on: how far it is, and a line. ``ended`` gets what came of each attack, as it ends.
     """
 
     seconds: float = 300.0
@@ -68,7 +68,7 @@ class Orders:
     alone: bool = False
     more: Callable[[Sequence[AttackRow]], tuple[str, str, str] | None] = lambda _: None
     say: Callable[[float, str], None] = lambda *_: None
-    heard: Callable[[AttackRow], None] = lambda _: None
+    ended: Callable[[AttackRow], None] = lambda _: None
 
 
 @dataclass(slots=True)
@@ -358,7 +358,7 @@ def _rows(campaign: _Campaign, attacks: Sequence[Attack], target: Target) -> lis
 
     def carry_out(attack: Attack) -> None:
         rows.append(campaign.row(attack, target))
-        campaign.orders.heard(rows[-1])
+        campaign.orders.ended(rows[-1])
 
     for number, attack in enumerate(attacks):
         campaign.orders.say(number / len(attacks), attack.name)

@@ -31,26 +31,26 @@ _EARLY = BESIDE.replace(
                 break""",
 ).replace(
     "CUT",
-    """lines, owed, kept = _cut.__dict__.setdefault("lines", {}), _cut.__dict__.get("owed", []), []
+    """lines, owed, rest = _cut.__dict__.setdefault("lines", {}), _cut.__dict__.get("owed", []), b""
         for line in data.splitlines(True):
             if owed:
                 owed.pop(0)
                 continue
             lines.setdefault(len(_questions), line)
-            kept.append(line)
-        return b"".join(kept)""",
+            rest += line
+        return rest""",
 )
-# The program begins again each time that it has ended, for as long as the evaluator is there.
+# The program begins again where it has ended, a few times: what takes long is not counted.
 _AGAIN = """
 import os as _os, select as _select
 _read, _write = (int(_os.environ["AUTORESEARCH_TALK_" + _name]) for _name in ("READ", "WRITE"))
-for _round in range(200):
+for _round in range(10):
     (_hear, _ask), (_listen, _speak) = _os.pipe(), _os.pipe()
-    if not _os.fork(): break
+    if not (_child := _os.fork()): break
     _os.close(_hear), _os.close(_speak)
-    _said = b"CHANGE" if _round else b""
-    if _said: _os.write(_write, _said)
-    _last = _round and not _said
+    _word = b"CHANGE" if _round else b""
+    if _word: _os.write(_write, _word)
+    _last = _round and not _word
     while True:
         _ready = _select.select([_read, _listen], [], [])[0]
         if _listen in _ready:
@@ -61,7 +61,7 @@ for _round in range(200):
         else:
             try: _os.write(_ask, _data)
             except OSError: pass
-    _os.close(_ask), _os.close(_listen)
+    _os.close(_ask), _os.close(_listen), _os.kill(_child, 9), _os.waitpid(_child, 0)
     if _last: _os._exit(0)
 else: _os._exit(0)
 _os.close(_ask), _os.close(_listen)
@@ -93,15 +93,18 @@ def _before(target: Target) -> tuple[str, ...] | str:
     if not turns:
         return "the program could not hear the evaluator's questions beforehand"
     pairs = repr({question.encode(): answer.encode() for question, answer in turns.items()}).encode().hex()
-    kept = f"_reply.pairs = getattr(_reply, 'pairs', None) or eval(bytes.fromhex({pairs!r}))"
-    return (f"{kept}\n        return _reply.pairs.get(question)",)
+    code = f"_reply.pairs = getattr(_reply, 'pairs', None) or eval(bytes.fromhex({pairs!r}))"
+    return (f"{code}\n        return _reply.pairs.get(question)",)
 
 
 def _starts(target: Target) -> tuple[str, ...] | str:
-    """Nothing, then a word that the evaluator knows, before the program begins again."""
-    said = {answer.strip() for _, answer in target.loot.dialogue}
-    words = [word for word in evaluator_literals(target) if word not in said and word.isalnum()]
-    return ("", *(f"{word}\\n" for word in words[:_MOST_WORDS]))
+    """What stands before the program's new beginning: nothing where it speaks first, else a word of the evaluator."""
+    turns = target.loot.dialogue
+    if turns and not turns[0][0]:
+        return ("",)
+    usual = {answer.strip() for _, answer in turns}
+    words = [word for word in evaluator_literals(target) if word not in usual and word.isalnum()]
+    return tuple(f"{word}\\n" for word in words[:_MOST_WORDS]) or "the evaluator compares with no words"
 
 
 def _fitting(target: Target) -> tuple[str, ...] | str:
@@ -110,23 +113,23 @@ def _fitting(target: Target) -> tuple[str, ...] | str:
     counts = Counter((len(question), len(answer)) for question, answer in turns)
     if not counts or counts.most_common(1)[0][1] < _LEAST_TURNS:
         return "the questions and answers that were heard are not of one form"
-    (asked, said), _ = counts.most_common(1)[0]
-    turns = [turn for turn in turns if (len(turn[0]), len(turn[1])) == (asked, said)]
+    form = counts.most_common(1)[0][0]
+    turns = [turn for turn in turns if tuple(map(len, turn)) == form]
     fits = {
         (at, of): abs(_alike([answer[at] for _, answer in turns], [question[of] for question, _ in turns]))
-        for at in range(min(said, _MOST_PLACES))
-        for of in range(asked)
+        for at in range(min(form[1], _MOST_PLACES))
+        for of in range(form[0])
     }
     best = sorted((pair for pair, fit in fits.items() if fit > _LEAST_LIKENESS), key=lambda pair: -fits[pair])
     changes = (_PLACED.replace("AT", str(at)).replace("OF", str(of)) for at, of in best[:_MOST_PLACES])
     return tuple(changes) or "no part of a question is like a part of its answer"
 
 
-def _alike(answers: Sequence[str], asked: Sequence[str]) -> float:
+def _alike(answers: Sequence[str], questions: Sequence[str]) -> float:
     """How much they agree beyond a constant; none where they are the same, as what the question is called."""
-    if answers == asked or len(set(answers)) < 2 or len(set(asked)) < 2:
+    if answers == questions or len(set(answers)) < 2 or len(set(questions)) < 2:
         return 0.0
-    return likeness([scalar(each) for each in answers], [scalar(each) for each in asked])
+    return likeness([scalar(each) for each in answers], [scalar(each) for each in questions])
 
 
 ATTACKS = (
