@@ -182,9 +182,9 @@ def _interrupted(rows: Sequence[AttackRow], place: Path) -> str:
     """What a person who ends it with Ctrl-C has of it."""
     tried = [row for row in rows if row.result != "not tried"]
     through = [row.name for row in tried if row.result == "through"]
-    kept = f"their programs are kept in {place}, no report is written" if through else "nothing is kept"
+    rest = f"their programs are kept in {place}, no report is written" if through else "nothing is kept"
     names = f": {', '.join(through)}" if through else ""
-    return f"{counted(len(tried), 'attack')} tried, {len(through)} got through{names}; {kept}"
+    return f"{counted(len(tried), 'attack')} tried, {len(through)} got through{names}; {rest}"
 
 
 def mended(task: Task, report: AttackReport, seconds: float) -> MendView | None:
