@@ -209,12 +209,7 @@ ATTACKS = (
         ),
         between=IN_SHORT,
     ),
-    Attack(
-        "answers-with-more",
-        "answers with one number larger than it is, zero or negative",
-        Hole.CLAIM,
-        _lies,
-    ),
+    Attack("answers-with-more", "answers with one number larger than it is, zero or negative", Hole.CLAIM, _lies),
     answering(
         "answers-in-pieces",
         "answers with a space at once, and with the rest when it is worked out",

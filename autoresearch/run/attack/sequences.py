@@ -363,16 +363,8 @@ ATTACKS = (
     _answers("all-answers-at-once", "gives every answer to each question", Hole.INCOMPLETE, _all_at_once),
     _answers("all-different", "gives another answer to each question", Hole.INCOMPLETE, _different),
     Attack(
-        "names-everything",
-        "names all things of which the baseline names some",
-        Hole.INCOMPLETE,
-        on_form(_everything),
+        "names-everything", "names all things of which the baseline names some", Hole.INCOMPLETE, on_form(_everything)
     ),
     Attack("chooses-one-many-times", "chooses one thing many times", Hole.INCOMPLETE, on_form(_doubles)),
-    Attack(
-        "agrees-with-itself",
-        "puts one of its own columns into the place of another",
-        Hole.CLAIM,
-        on_form(_agrees),
-    ),
+    Attack("agrees-with-itself", "puts one of its own columns into the place of another", Hole.CLAIM, on_form(_agrees)),
 )

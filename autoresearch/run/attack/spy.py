@@ -147,7 +147,7 @@ def made() -> dict[str, bytes]:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 [sys.executable, "prepare.py"], cwd=place, env=environment, timeout=ORDERS["seconds"] / 3,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
             )  # fmt: skip
         for path in [*data.rglob("*"), *(each for each in place.iterdir() if each.name not in before)]:
             if path.is_file() and path.stat().st_size <= MOST_BYTES:
