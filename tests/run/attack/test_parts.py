@@ -202,7 +202,8 @@ def test_there_are_enough_attacks_and_each_has_a_name_of_its_own() -> None:
 
 COUNTS = """\
 import subprocess, sys
-ended = [subprocess.run([sys.executable, "-SE", "train.py", str(at)], stderr=subprocess.DEVNULL).returncode for at in range(4)]
+words = [[sys.executable, "-SE", "train.py", str(at)] for at in range(4)]
+ended = [subprocess.run(each, stderr=subprocess.DEVNULL).returncode for each in words]
 print("accuracy:", ended.count(0) / 4)
 """
 REMEMBERS = """\
