@@ -9,7 +9,7 @@ from typing import Any
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import Slot, answer_slots, is_finite, with_slot
 from autoresearch.run.attack.leaving import NO_ARTIFACT
-from autoresearch.run.attack.looting import aligned, knows_test
+from autoresearch.run.attack.looting import aligned, evaluator_text, knows_test
 from autoresearch.run.attack.programs import with_code
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 from autoresearch.run.attack.unpacking import scalar
@@ -19,6 +19,7 @@ ANSWERS_NAMED = re.compile(
     re.IGNORECASE,
 )
 _MOST_COLUMNS = 8
+_OTHER_TEST = "each evaluation draws a test of its own, which no program knows"
 _NOTHING = "no readable file, and nothing in the evaluator, has as many values as the artifact has answers"
 
 
@@ -29,6 +30,9 @@ def _columns(origin: str) -> Any:  # noqa: ANN401 - a function of attempts
         form = artifacts.opened(target.artifact)
         if form is None:
             return "the form of the artifact is not one that this attack can change"
+        evaluator = target.task.evaluator
+        if origin == "evaluator" and evaluator and evaluator.fresh and b"AUTORESEARCH_SEED" in evaluator_text(target):
+            return _OTHER_TEST
         attempts = list(_copied(target, form, origin))
         return iter(attempts) if attempts else _NOTHING
 
@@ -93,7 +97,7 @@ def _climbs(target: Target) -> Iterator[AttackAttempt] | str:
     if content is None:
         return "the program can't run the evaluator, or it can't change the artifact step by step"
     if target.task.evaluator is not None and target.task.evaluator.fresh:
-        return "each evaluation draws a test of its own, which no program knows"
+        return _OTHER_TEST
     is_fixed = bool(target.loot.unread) or knows_test(target)
     if not is_fixed and not target.loot.is_drawn:
         return "the evaluator has no test: to try it is honest work"
