@@ -1,7 +1,7 @@
 """How many planted holes ``autoresearch task attack`` finds, and how often it accuses a sound task.
 
-python -m benchmarks.attacks                    the table of all 120 tasks
-python -m benchmarks.attacks --half third          of the half that nobody tuned the attacks to
+python -m benchmarks.attacks                    the table of all 144 tasks
+python -m benchmarks.attacks --half again       of one half
 python -m benchmarks.attacks ties-planted       of one task
 python -m benchmarks.attacks --check            is each hole open, and each sound twin closed, by its cheat?
 python -m benchmarks.attacks --write DIR        write the folders
@@ -103,7 +103,12 @@ def _cpu_seconds() -> float:
 
 
 def attacks_through(answer: Any) -> list[str]:  # noqa: ANN401 - what the command answers
-    """The names of the attacks that got through, as far as an answer has them: the exit status is what counts."""
+    """The names of the attacks that got through, as far as an answer has them: the exit status is what counts.
+
+    Raises ValueError where the answer is that of a command that failed.
+    """
+    if isinstance(answer, Mapping) and "error" in answer:
+        raise ValueError(answer["error"])
     rows = answer.get("rows") if isinstance(answer, Mapping) else None
     return [
         str(row.get("name"))

@@ -1,6 +1,6 @@
-"""Sixty tasks with one planted hole each in how they are measured, and a sound twin of each.
+"""Seventy-two tasks with one planted hole each in how they are measured, and a sound twin of each.
 
-A file in one of the five halves describes both twins: ``task`` and ``files`` are common, ``planted`` and ``sound`` add
+A file in one of the six halves describes both twins: ``task`` and ``files`` are common, ``planted`` and ``sound`` add
 their own. ``shared`` are files of the folder ``files``. ``edits`` have a file, a text in it and another in its place.
 ``cheat`` makes of the planted baseline a program that exploits the hole. No honest program gets past ``honest``, a
 value of the metric; the cheat does, in the planted twin alone.
@@ -23,7 +23,7 @@ from autoresearch.task.model import Task
 from autoresearch.text import sign_of
 
 ROOT = Path(__file__).parent
-HALVES = ("seen", "unseen", "fresh_seen", "fresh_unseen", "third")
+HALVES = ("seen", "unseen", "fresh_seen", "fresh_unseen", "third", "again")
 PLANTED, SOUND = "planted", "sound"
 _METRIC = ("name", "direction", "source", "floor", "noise")
 _PROGRAM = ("command", "edit")

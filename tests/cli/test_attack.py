@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +84,27 @@ def test_a_cheat_of_ones_own_is_tried_alone_and_again_once_it_got_through(proces
     refused = process("task", "attack", str(folder), "--only", row.name)
     assert refused.returncode == 2
     assert f"{row.name} is left out: " in refused.stderr
+
+
+def test_ctrl_c_says_what_was_tried_and_what_is_kept(process: Process, tmp_path: Path) -> None:
+    folder, cheat = shell_task(tmp_path / "count"), tmp_path / "waits.sh"
+    cheat.write_text("sleep 60\n")
+    (tmp_path / "quick.sh").write_text("echo 'score: 1e6'\n")
+    programs = [word for each in ("quick.sh", "waits.sh") for word in ("--program", str(tmp_path / each))]
+    words = [sys.executable, "-m", "autoresearch_cli", "task", "attack", str(folder), *programs]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        assert next(line for line in running.stderr if line.startswith("50 %"))
+        running.send_signal(signal.SIGINT)
+        lines = running.stderr.read()
+
+    assert running.returncode == 130, lines
+    place = folder / ".autoresearch" / "attacks"
+    [name] = [each.name for each in place.iterdir()]
+    sentence = f"1 attack tried, 1 got through: {name}; their programs are kept in {place}, no report is written"
+    assert sentence in " ".join(lines.split()), lines
+    assert not (folder / "attack.json").exists()
 
 
 def test_a_file_that_is_no_program_is_no_cheat(process: Process, tmp_path: Path) -> None:

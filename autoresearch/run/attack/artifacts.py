@@ -1,6 +1,6 @@
 """Artifacts of tasks as values: what is in them, and the same with other numbers, texts and lengths. Pure.
 
-JSON, tables as text, NumPy arrays, safetensors, pickles and files of torch are read; others are bytes.
+JSON, tables and labels as text, NumPy arrays, safetensors, pickles and files of torch are read; others are bytes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _MOST_BYTES = 16 << 20
 # A sequence of fewer scalars is no list of answers.
 LEAST_ANSWERS = 5
 _MOST_SLOTS = 6
+# A line of text that comes again and is no longer is a label.
+_LONGEST_LABEL = 60
 
 Leaf = Callable[[Any], Any]
 
@@ -76,12 +78,15 @@ def opened(content: bytes) -> ArtifactForm | None:
 def _table(text: str, lines: list[str]) -> ArtifactForm | None:
     delimiter = next((sign for sign in ("\t", ",", ";", " ") if lines and sign in lines[0].strip()), ",")
     rows = [[scalar(cell) for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
+    end = "\n" if text.endswith("\n") else ""
     if not rows or len({len(row) for row in rows}) > 1 or not any(isinstance(cell, float | int) for cell in rows[-1]):
-        return None
+        is_labels = len(lines) >= max(LEAST_ANSWERS, 2 * len(set(lines))) and max(map(len, lines)) <= _LONGEST_LABEL
+        return (
+            ArtifactForm("lines", lines, lambda old: ("\n".join(map(str, old)) + end).encode()) if is_labels else None
+        )
     header = rows[0] if len(rows) > 1 and all(isinstance(cell, str) for cell in rows[0]) else None
     body = rows[1:] if header else rows
     columns = {str(header[at]) if header else f"column {at}": [row[at] for row in body] for at in range(len(rows[0]))}
-    end = "\n" if text.endswith("\n") else ""
 
     def write(value: Any) -> bytes:  # noqa: ANN401 - as above
         out = io.StringIO()

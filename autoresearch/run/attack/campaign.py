@@ -57,7 +57,7 @@ class Orders:
     ``programs`` are cheats that a person or an agent wrote, by name: tried first, or with ``alone`` nothing else.
     ``more`` gives a further cheat (name, program, what it does) by what came of those before, or none; the time that it
     takes does not count.
-    ``say`` hears what is going on: how far it is, and a line.
+    ``say`` hears what is going on: how far it is, and a line. ``ended`` gets what came of each attack, as it ends.
     """
 
     seconds: float = 300.0
@@ -68,6 +68,7 @@ class Orders:
     alone: bool = False
     more: Callable[[Sequence[AttackRow]], tuple[str, str, str] | None] = lambda _: None
     say: Callable[[float, str], None] = lambda *_: None
+    ended: Callable[[AttackRow], None] = lambda _: None
 
 
 @dataclass(slots=True)
@@ -311,7 +312,7 @@ def attack_task(task: Task, bench: Bench, orders: Orders) -> AttackReport:
         target = replace(
             target, loot=looting.loot_of(target, lambda source: campaign.train(source, seconds), seconds=seconds)
         )
-    rows = list(_rows(campaign, chosen, target))
+    rows = _rows(campaign, chosen, target)
     tried = [row for row in rows if row.result != "not tried"]
     return AttackReport(
         task=task.name,
@@ -352,15 +353,19 @@ def _own_attack(name: str, program: str, does: str = "a program that somebody wr
     return Attack(name, does, Hole.OTHER, lambda _: [attempt], quick=True)
 
 
-def _rows(campaign: _Campaign, attacks: Sequence[Attack], target: Target) -> Iterator[AttackRow]:
+def _rows(campaign: _Campaign, attacks: Sequence[Attack], target: Target) -> list[AttackRow]:
     rows: list[AttackRow] = []
+
+    def carry_out(attack: Attack) -> None:
+        rows.append(campaign.row(attack, target))
+        campaign.orders.ended(rows[-1])
+
     for number, attack in enumerate(attacks):
         campaign.orders.say(number / len(attacks), attack.name)
-        rows.append(campaign.row(attack, target))
-        yield rows[-1]
+        carry_out(attack)
     began = time.monotonic()
     while own := campaign.orders.more(rows):
         campaign.until += time.monotonic() - began
-        rows.append(campaign.row(_own_attack(*own), target))
-        yield rows[-1]
+        carry_out(_own_attack(*own))
         began = time.monotonic()
+    return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from autoresearch.run.attack import artifacts
@@ -13,6 +14,7 @@ from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, T
 
 _SPLITS = ("train", "test", "val", "valid", "validation", "dev", "public", "private")
 _LEAVES, _STEPS = 6, (1, 3, 10, 100)
+_ALONE = " of one"
 _UNITS = (("ns", "us", "ms", "s", "min", "h"), ("b", "kb", "mb", "gb"), ("min", "max"))
 _MOST_PAIRS, _MOST_COLUMNS = 12, 4
 
@@ -38,19 +40,19 @@ def _counting(form: artifacts.ArtifactForm, change: Callable[[int, int], object]
 def _miscounts(
     changes: Callable[[list[int]], Iterator[tuple[str, Callable[[int, int], object]]]],
 ) -> Callable[[Target, artifacts.ArtifactForm], Iterator[AttackAttempt] | str]:
-    """Counts that are none: the first says whether the evaluator takes such numbers at all."""
+    """Counts that are none: where one number alone is changed, that says whether the evaluator takes such numbers."""
 
     def tries(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
         numbers = _whole(form)
         if not numbers:
             return "the artifact has no counts"
-        # A baseline of zeros and ones may be labels, and all alike may be better.
-        least = (0.5 if max(numbers) == 1 else 0.1) * target.way
+        # A baseline of zeros and ones may be labels, and all alike may be better; but not where their sum is measured.
+        least = 0.0 if target.value == sum(numbers) else (0.5 if max(numbers) == 1 else 0.1) * target.way
         attempts, first = [], ""
         for note, change in changes(numbers):
             if (content := _counting(form, change)) is not None:
                 attempts.append(AttackAttempt(artifact=content, note=note, needs=first, least=least))
-                first = first or note
+                first = first or (note if note.endswith(_ALONE) else "")
         return iter(attempts)
 
     return tries
@@ -61,7 +63,7 @@ def _negative(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], ob
     most = max(numbers)
     few = most == 1  # as labels are
     places = sorted(range(len(numbers)), key=lambda at: numbers[at])[: 2 if few else _LEAVES]
-    yield "fewer than none", lambda at, each: -1 if at == places[0] else each
+    yield f"fewer than none{_ALONE}", lambda at, each: -1 if at == places[0] else each
     yield "all turned around", lambda _, each: -each
     for place in places:
         for step in _STEPS[::2] if few else _STEPS:
@@ -74,7 +76,9 @@ def _negative(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], ob
 def _fractions(numbers: list[int]) -> Iterator[tuple[str, Callable[[int, int], object]]]:
     """Parts of a thing, and no more of any than the baseline has of one."""
     most, least = max(numbers), numbers.index(min(numbers))
-    yield "a half more of one", lambda at, each: each + 0.5 if at == least else each
+    for share in (2, 3, 4):
+        yield f"1/{share} of {most} everywhere", lambda _, __, share=share: most / share  # type: ignore[misc]
+    yield f"a half more{_ALONE}", lambda at, each: each + 0.5 if at == least else each
     for step in (0.5, 0.999, -0.5):
         yield f"{step:+g} of all", lambda _, each, step=step: min(max(each + step, 0.0), most)  # type: ignore[misc]
 
@@ -108,14 +112,15 @@ def _weighs(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAtte
 
 def _levels(target: Target, form: artifacts.ArtifactForm) -> Iterator[AttackAttempt] | str:
     """One column of rows all the same: all things at one time, in one place, by one worker."""
-    rows = next(iter(form.value.values()), None) if isinstance(form.value, dict) else form.value
-    if not isinstance(rows, list) or not rows or not isinstance(rows[0], list) or not target.loot.is_drawn:
+    columns: dict[Part, list[Any]] = {}
+    for part in parts(form.value):
+        with_part(form.value, part, columns.setdefault(part, []).append)
+    columns = {part: values for part, values in columns.items() if len(values) >= artifacts.LEAST_ANSWERS}
+    if len(columns) < 2 or not target.loot.is_drawn:
         return "the artifact has no columns of rows that follow what the evaluator reads"
 
     def attempts() -> Iterator[AttackAttempt]:
-        for part in [*parts(form.value)][:_MOST_COLUMNS]:
-            values: list[Any] = []
-            with_part(form.value, part, values.append)
+        for part, values in islice(columns.items(), _MOST_COLUMNS):
             for number in sorted({min(values), max(values)}) if len(set(values)) > 1 else ():
                 if (content := form.written(with_part(form.value, part, putting(number)))) is not None:
                     note = f"all {named(part)} = {number:g}"
@@ -157,7 +162,7 @@ ATTACKS = (
         on_form(_miscounts(_negative)),
     ),
     Attack("counts-in-parts", "leaves parts of what is counted", Hole.NOT_FINITE, on_form(_miscounts(_fractions))),
-    Attack("levels-a-column", "leaves the same in one column of all rows", Hole.CONSTANT, on_form(_levels)),
+    Attack("levels-a-column", "leaves the same in one column of all rows", Hole.OVERLAP, on_form(_levels)),
     Attack("weighs-one-row", "gives one row all the weight", Hole.CLAIM, on_form(_weighs)),
     Attack(
         "names-another-file",

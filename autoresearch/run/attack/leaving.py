@@ -213,10 +213,7 @@ ATTACKS = (
     _no_numbers("all-huge", "leaves huge numbers", (1e300, -1e300, 10**30, 2**62)),
     _no_numbers("all-text", "leaves texts for numbers", ("nan", "x", "inf"), Hole.FAILURE_COUNTS),
     _changing(
-        "all-null",
-        "leaves null and empty lists for numbers",
-        Hole.FAILURE_COUNTS,
-        [on_numbers(None), on_numbers([])],
+        "all-null", "leaves null and empty lists for numbers", Hole.FAILURE_COUNTS, [on_numbers(None), on_numbers([])]
     ),
     _changing(
         "all-empty-texts",

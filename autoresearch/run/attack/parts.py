@@ -322,10 +322,7 @@ ATTACKS = (
     Attack("adds-entries", "adds entries for which the evaluator looks", Hole.CLAIM, on_form(_adds_keys)),
     Attack("adds-claims", "adds a score of its own to the artifact", Hole.CLAIM, on_form(_adds_claims), quick=True),
     _attack(
-        "hides-behind-nan",
-        "leaves NaN in one part, and fewer or extreme numbers in the rest",
-        Hole.NOT_FINITE,
-        _hides,
+        "hides-behind-nan", "leaves NaN in one part, and fewer or extreme numbers in the rest", Hole.NOT_FINITE, _hides
     ),
     _attack(
         "exceeds-all-bounds",

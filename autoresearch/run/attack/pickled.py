@@ -17,7 +17,7 @@ _PASSING = frozenset({"BINPUT", "LONG_BINPUT", "MEMOIZE", "FRAME"})
 # What torch calls its storages, as NumPy calls their numbers.
 _TYPES = {
     "torch FloatStorage": "<f4", "torch DoubleStorage": "<f8", "torch HalfStorage": "<f2",
-    "torch LongStorage": "<i8", "torch IntStorage": "<i4",
+    "torch LongStorage": "<i8", "torch IntStorage": "<i4"
 }  # fmt: skip
 
 

@@ -9,15 +9,17 @@ from typing import Any
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import Slot, answer_slots, is_finite, with_slot
 from autoresearch.run.attack.leaving import NO_ARTIFACT
-from autoresearch.run.attack.looting import aligned, knows_test
+from autoresearch.run.attack.looting import aligned, evaluator_text, knows_test
 from autoresearch.run.attack.programs import with_code
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
+from autoresearch.run.attack.unpacking import scalar
 
 ANSWERS_NAMED = re.compile(
     r"label|target|answer|truth|true|expect|gold|solution|actual|reference|correct|hidden|secret|test|(^|[^a-z])y([^a-z]|$)",
     re.IGNORECASE,
 )
 _MOST_COLUMNS = 8
+_OTHER_TEST = "each evaluation draws a test of its own, which no program knows"
 _NOTHING = "no readable file, and nothing in the evaluator, has as many values as the artifact has answers"
 
 
@@ -28,6 +30,9 @@ def _columns(origin: str) -> Any:  # noqa: ANN401 - a function of attempts
         form = artifacts.opened(target.artifact)
         if form is None:
             return "the form of the artifact is not one that this attack can change"
+        evaluator = target.task.evaluator
+        if origin == "evaluator" and evaluator and evaluator.fresh and b"AUTORESEARCH_SEED" in evaluator_text(target):
+            return _OTHER_TEST
         attempts = list(_copied(target, form, origin))
         return iter(attempts) if attempts else _NOTHING
 
@@ -43,9 +48,7 @@ def _copied(target: Target, form: artifacts.ArtifactForm, origin: str) -> Iterat
             of_evaluator, of_generator = label.startswith("in the evaluator"), label.startswith("made ")
             kind = "evaluator" if of_evaluator else "generator" if of_generator else "files"
             if kind == origin and (items := _as(slot.items, values)) is not None and items != list(slot.items):
-                candidates.append(
-                    (_likeness(slot.items, items) + bool(ANSWERS_NAMED.search(label)), slot, label, items)
-                )
+                candidates.append((likeness(slot.items, items) + bool(ANSWERS_NAMED.search(label)), slot, label, items))
     candidates.sort(key=lambda each: -each[0])
     for _, slot, label, items in candidates[:_MOST_COLUMNS]:
         if (content := form.written(with_slot(form.value, slot, items))) is not None:
@@ -66,12 +69,14 @@ def _as(items: Sequence[object], values: Sequence[object]) -> list[object] | Non
         return None
     if isinstance(first, str):
         return [str(each) for each in values]
+    if isinstance(first, int | float):
+        values = [scalar(each) if isinstance(each, str) else each for each in values]
     if isinstance(first, int | float) and not all(is_finite(each) or isinstance(each, bool) for each in values):
         return None
     return [int(each) if isinstance(each, bool) else each for each in values]
 
 
-def _likeness(items: Sequence[object], values: Sequence[object]) -> float:
+def likeness(items: Sequence[object], values: Sequence[object]) -> float:
     """How much values agree with the baseline's answers, -1 to 1: right answers agree with good guesses."""
     if len(items) != len(values):
         return 0.0
@@ -92,7 +97,7 @@ def _climbs(target: Target) -> Iterator[AttackAttempt] | str:
     if content is None:
         return "the program can't run the evaluator, or it can't change the artifact step by step"
     if target.task.evaluator is not None and target.task.evaluator.fresh:
-        return "each evaluation draws a test of its own, which no program knows"
+        return _OTHER_TEST
     is_fixed = bool(target.loot.unread) or knows_test(target)
     if not is_fixed and not target.loot.is_drawn:
         return "the evaluator has no test: to try it is honest work"

@@ -24,7 +24,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.])")
 
 def talk(
     command: Sequence[str], partner: Sequence[str], environment: dict[str, str], seconds: float, *,
-    script: Sequence[Turn] = (),
+    script: Sequence[Turn] = ()
 ) -> tuple[list[Turn], str]:  # fmt: skip
     """Run an evaluator with a partner, or with a script; what each said by turns, and what the evaluator printed."""
     (asks, asking), (hears, answering) = os.pipe(), os.pipe()
@@ -42,7 +42,7 @@ def talk(
             processes.append(
                 subprocess.Popen(
                     partner, env={**os.environ, **names}, pass_fds=(passed, replying),
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
                 )
             )  # fmt: skip
         for each in (hears, asking, passed, replying):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import permutations
@@ -9,12 +10,13 @@ from typing import Any
 
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.artifacts import Slot, answer_slots, ids_of, resized, with_slot
-from autoresearch.run.attack.leaving import note_of, on_form
+from autoresearch.run.attack.leaving import NO_ARTIFACT, UNREADABLE, note_of, on_form
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 
 _FEW = "the artifact has no sequence of answers"
 _NOT_DRAWN = "the evaluator has no test, so a constant may be the best answer"
 _MOST_NAMES, _MOST_PAIRS, _MOST_DOUBLED = 5000, 4, 6
+_MOST_SPELLINGS, _LEAST_PART = 10, 0.3
 
 
 def _proof(target: Target, slot: Slot) -> tuple[Proof, float]:
@@ -185,6 +187,65 @@ def _renaming(target: Target, form: artifacts.ArtifactForm, slot: Slot) -> Itera
             yield AttackAttempt(artifact=content, note=note_of(content), least=0.1 * target.way)
 
 
+# Ways to write one text; each has the text and how often it was written before.
+_SPELLINGS: dict[str, Callable[[str, int], str]] = {
+    "with blanks behind it": lambda text, at: text + " " * at,
+    "with blanks before it": lambda text, at: " " * at + text,
+    "with wide gaps": lambda text, at: (
+        text.replace(" ", " " * (1 + at)) if " " in text else text.replace(",", "," + " " * at)
+    ),
+    "with zeros before numbers": lambda text, at: re.sub(r"(?<![\w.])(?=\d)", "0" * at, text),
+    "with zeros behind numbers": lambda text, at: re.sub(
+        r"(?<=\.)\d+(?![\w.])", lambda digits: digits[0] + "0" * at, text
+    ),
+    "in other letters": lambda text, at: "".join(
+        each.upper() if at >> place & 1 else each.lower() for place, each in enumerate(text)
+    ),
+    "in wide digits": lambda text, at: (
+        text if at % 2 else re.sub(r"[0-9]", lambda digit: chr(ord(digit[0]) + 0xFEE0), text)
+    ),
+    "with other blanks": lambda text, at: text + "\u00a0" * at,
+    "with marks that nobody sees": lambda text, at: text + "\u200b" * at,
+}
+
+
+def _respelled(target: Target) -> Iterator[AttackAttempt] | str:
+    """All answers, each in ten spellings: the lines of a text, or the texts of a list."""
+    if target.artifact is None:
+        return NO_ARTIFACT
+    form = artifacts.opened(target.artifact)
+    texts = (
+        next((slot for slot in answer_slots(form.value) if all(isinstance(each, str) for each in slot.items)), None)
+        if form
+        else None
+    )
+    if form is not None and form.kind not in ("table", "lines") and texts is not None:
+        return (
+            AttackAttempt(artifact=content, note=note, least=_LEAST_PART * target.way)
+            for note, items in _spelled([str(each) for each in texts.items])
+            if (content := form.written(_resized(form.value, texts, items))) is not None
+        )
+    try:
+        lines = target.artifact.decode().splitlines()
+    except UnicodeDecodeError:
+        return UNREADABLE
+    if len(lines) < artifacts.LEAST_ANSWERS or (form is not None and form.kind == "json"):
+        return "the artifact has no lines and no texts to spell otherwise"
+    has_header = form is not None and form.kind == "table" and "column 0" not in form.value
+    head, rest = lines[:has_header], lines[has_header:]
+    return (
+        AttackAttempt(artifact="\n".join([*head, *items, ""]).encode(), note=note, least=_LEAST_PART * target.way)
+        for note, items in _spelled(rest)
+    )
+
+
+def _spelled(texts: list[str]) -> Iterator[tuple[str, list[Any]]]:
+    for note, spell in _SPELLINGS.items():
+        items = list(dict.fromkeys(spell(text, at) for text in texts for at in range(_MOST_SPELLINGS)))
+        if len(items) > len(texts):
+            yield note, items
+
+
 def _all_at_once(items: list[Any]) -> Iterator[list[Any]]:
     if isinstance(items[0], list):  # several answers to each question
         every = sorted({each for item in items for each in item})[:50]
@@ -293,19 +354,17 @@ ATTACKS = (
         Hole.INCOMPLETE,
         on_form(_renamed),
     ),
+    Attack(
+        "spells-it-otherwise",
+        "leaves each answer in ten spellings: blanks, zeros, letters, digits of another script",
+        Hole.INCOMPLETE,
+        _respelled,
+    ),
     _answers("all-answers-at-once", "gives every answer to each question", Hole.INCOMPLETE, _all_at_once),
     _answers("all-different", "gives another answer to each question", Hole.INCOMPLETE, _different),
     Attack(
-        "names-everything",
-        "names all things of which the baseline names some",
-        Hole.INCOMPLETE,
-        on_form(_everything),
+        "names-everything", "names all things of which the baseline names some", Hole.INCOMPLETE, on_form(_everything)
     ),
     Attack("chooses-one-many-times", "chooses one thing many times", Hole.INCOMPLETE, on_form(_doubles)),
-    Attack(
-        "agrees-with-itself",
-        "puts one of its own columns into the place of another",
-        Hole.CLAIM,
-        on_form(_agrees),
-    ),
+    Attack("agrees-with-itself", "puts one of its own columns into the place of another", Hole.CLAIM, on_form(_agrees)),
 )

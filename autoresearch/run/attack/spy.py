@@ -147,7 +147,7 @@ def made() -> dict[str, bytes]:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
                 [sys.executable, "prepare.py"], cwd=place, env=environment, timeout=ORDERS["seconds"] / 3,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
             )  # fmt: skip
         for path in [*data.rglob("*"), *(each for each in place.iterdir() if each.name not in before)]:
             if path.is_file() and path.stat().st_size <= MOST_BYTES:
@@ -351,10 +351,10 @@ def main() -> None:
     for name, content in made().items():
         look("made " if name in names else "made from prepare.py ", name, content)
     seen = traced(ORDERS["command"])
-    for name, values in seen.get("variables", {}).items():
-        if isinstance(values, dict):
-            columns[f"in the evaluator {name} key"] = values["keys"]
-        columns.setdefault(f"in the evaluator {name}", values["values"] if isinstance(values, dict) else values)
+    for name, value in seen.get("variables", {}).items():
+        label, values = f"in the evaluator {name}", value["values"] if isinstance(value, dict) else value
+        columns |= {f"{label} key": value["keys"]} if isinstance(value, dict) else sequences(label, value)
+        columns[label] = values
     better = climbed(ORDERS["command"], artifact)
     loot = {
         "columns": columns,

@@ -5,11 +5,15 @@ Where a fixed evaluator measures, they leave the baseline's artifact beside it: 
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 from collections.abc import Iterator
 
 from autoresearch.run.attack.programs import Place, leaving, place_of, with_code
 from autoresearch.run.attack.target import Attack, AttackAttempt, Hole, Proof, Target
 from autoresearch.task.program import split_program
+from autoresearch.task.source import python_tree
 
 _NO_CODE = "no file of the program is Python, a shell script or C"
 _OUTSIDE = "the number is measured outside of the program's process"
@@ -101,6 +105,67 @@ def _channel(name: str, does: str, code: str, *, quick: bool = False) -> Attack:
         return _stated(target, code.replace("NUMBER", repr(number)), number)
 
     return Attack(name, does, Hole.OWN_NUMBER, tries, quick)
+
+
+def _ends(target: Target) -> Iterator[AttackAttempt] | str:
+    """The program ends at once, well or not: what runs it may count that."""
+    if target.task.metric.source in ("evaluator", "referee"):
+        return _OUTSIDE
+    place, name = place_of(target)
+    files = split_program(target.task.baseline.decode())
+    if place in (Place.SHELL, Place.C):
+        code = "exit {}\n" if place is Place.SHELL else "int main(void) {{ return {}; }}\n"
+        texts = (code.format(status) for status in (0, 1))
+        return (AttackAttempt(program={**files, name: text}, note=text) for text in texts)
+    codes = (f"{code}({status})" for status in (0, 1) for code in ("raise SystemExit", "import os\nos._exit"))
+    programs = ((code, with_code(target, before=code, alone=True)) for code in codes)
+    return (AttackAttempt(program=files, note=code) for code, files in programs if files is not None)
+
+
+_FILE = re.compile(r"[\w-][\w./-]*\.(?:json|txt|csv|tsv|dat|cache|log|ya?ml|toml|ini)")
+_STALE = """
+import pathlib as _pathlib, tempfile as _tempfile
+for _place in {_pathlib.Path.cwd(), _pathlib.Path(__file__).resolve().parent, _pathlib.Path(_tempfile.gettempdir())}:
+    for _name in NAMES:
+        try:
+            (_place / _name).parent.mkdir(parents=True, exist_ok=True)
+            (_place / _name).write_text(CONTENT)
+        except OSError: pass
+"""
+
+
+def _leaves_stale(target: Target) -> Iterator[AttackAttempt] | str:
+    """Files that fixed programs name and nobody has yet, with a number of the program's choice."""
+    task = target.task
+    if task.metric.source in ("evaluator", "referee"):
+        return _OUTSIDE
+    trees = [
+        python_tree(text.decode("utf-8", "replace")) for name, text in task.harness.items() if name.endswith(".py")
+    ]
+    nodes = (node for tree in trees if tree for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    words = list(dict.fromkeys(node.value for node in nodes if isinstance(node.value, str) and len(node.value) <= 60))
+    others = {*task.harness, *task.data, *task.inputs, *split_program(task.baseline.decode())}
+    names = [word for word in words if _FILE.fullmatch(word) and word not in others]
+    if not names:
+        return "the fixed files name no file that the program could write before them"
+    return _leaving_stale(target, names, [word for word in words if word.isidentifier()])
+
+
+def _leaving_stale(target: Target, names: list[str], keys: list[str]) -> Iterator[AttackAttempt]:
+    def program(number: float, form: int) -> dict[str, str] | None:
+        value = (number, dict.fromkeys([target.task.metric.name, *keys], number), [number] * 9)[form]
+        code = _STALE.replace("NAMES", repr(names)).replace("CONTENT", repr(json.dumps(value)))
+        return with_code(target, before=code)
+
+    stated = target.better_number(17)
+    for form in range(3):
+        if (files := program(stated, form)) is not None:
+            yield AttackAttempt(program=files, proof=Proof.STATED, stated=stated, note=f"{stated:g} in {names[0]}")
+        for number in (1e6, 1e-6):
+            files, further = program(number, form), program(number**1.5, form)
+            if files is not None and further is not None:
+                note = f"{number:g} in {names[0]}"
+                yield AttackAttempt(program=files, further=further, proof=Proof.EXCEEDS, note=note)
 
 
 REPORT_CODE = """
@@ -218,6 +283,13 @@ ATTACKS = (
         "      except (OSError, ValueError): pass\n"
         "atexit.register(rewrite)",
         whole=True,
+    ),
+    Attack("ends-at-once", "ends at once, with status 0 or 1", Hole.EXIT_STATUS, _ends, quick=True),
+    Attack(
+        "leaves-old-files",
+        "leaves files with a number of its own, which an earlier measurement would have left",
+        Hole.STALE_FILE,
+        _leaves_stale,
     ),
     _says_value("nan", None),
     _says_value("inf", None),

@@ -14,6 +14,7 @@ from autoresearch.run.attack import (
     sequences,
     spending,
     stating,
+    turns,
     writing,
 )
 from autoresearch.run.attack.target import Attack
@@ -30,6 +31,7 @@ _ALL = (
     *modelling.ATTACKS,
     *coding.ATTACKS,
     *answering.ATTACKS,
+    *turns.ATTACKS,
     *spending.ATTACKS,
 )
 ATTACKS: tuple[Attack, ...] = tuple(sorted(_ALL, key=lambda attack: not attack.quick))

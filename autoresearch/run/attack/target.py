@@ -15,7 +15,7 @@ from autoresearch.task.metric_names import words_of
 from autoresearch.task.model import Task
 from autoresearch.text import sign_of
 
-ATTACKS_VERSION = 4
+ATTACKS_VERSION = 5
 """Raised when attacks are added or changed: a report says with which it was made."""
 
 
@@ -37,6 +37,10 @@ class Hole(StrEnum):
     UNCOUNTED = "uncounted"
     LOOKS_AHEAD = "looks_ahead"
     SAME_INPUT = "same_input"
+    EXIT_STATUS = "exit_status"
+    STALE_FILE = "stale_file"
+    BEGINS_AGAIN = "begins_again"
+    OVERLAP = "overlap"
     OTHER = "other"
 
 
@@ -55,15 +59,19 @@ HOLE_SENTENCES: dict[Hole, str] = {
     Hole.BEYOND: "a value that is impossible is accepted",
     Hole.UNCOUNTED: "work beyond the budget is not counted",
     Hole.LOOKS_AHEAD: "the model is shown what it has to predict",
-    Hole.SAME_INPUT: "an answer can be remembered, or worked out before the clock starts",
+    Hole.SAME_INPUT: "an answer can be remembered, or worked out while no clock runs",
+    Hole.EXIT_STATUS: "a program that ends well counts as right, whatever it did",
+    Hole.STALE_FILE: "a file of an earlier measurement counts, and the program can write it",
+    Hole.BEGINS_AGAIN: "what was won is kept when a program begins again, and nothing counts its beginnings",
+    Hole.OVERLAP: "many things may be in one place at one time",
     Hole.OTHER: "a program that somebody wrote as a cheat is better than the baseline",
 }
 MENDS: dict[Hole, str] = {
     Hole.OWN_NUMBER: 'move the evaluator outside the program: metric.source = "evaluator", and a file that it measures',
     Hole.RUNS_CODE: "read the artifact as JSON, safetensors or NumPy without pickle; ask code by evaluation.answers",
     Hole.PRINTS_TEXT: "have the evaluator print its numbers only, and nothing of the artifact",
-    Hole.NOT_FINITE: "end the evaluator with an error where a number of the artifact is not finite or out of its range",
-    Hole.INCOMPLETE: "end the evaluator with an error unless there is exactly one answer to each question",
+    Hole.NOT_FINITE: "end the evaluator with an error where a number is not finite, out of its range or no whole count",
+    Hole.INCOMPLETE: "end the evaluator with an error unless each question has one answer; compare values, not texts",
     Hole.FAILURE_COUNTS: "let the evaluator end with an error where it can't read the artifact, and print no number",
     Hole.READABLE_ANSWERS: "name the files with the answers, and those that can make them, in evaluation.withheld",
     Hole.ORDERED: "put the questions in an order that is drawn, under names that say nothing, and flag no distance",
@@ -73,7 +81,11 @@ MENDS: dict[Hole, str] = {
     Hole.BEYOND: "state the bound as metric.floor, and have the evaluator refuse what leads beyond it",
     Hole.UNCOUNTED: 'count the work in budget.unit = "work" or "seconds", and lower [limits]',
     Hole.LOOKS_AHEAD: "ask for one position at a time, as the referee does",
-    Hole.SAME_INPUT: "give each call an input of its own (evaluation.fresh = true), and start the clock before that",
+    Hole.SAME_INPUT: "give each call an input of its own (evaluation.fresh = true); stop the clock at the answer",
+    Hole.EXIT_STATUS: "compare what the program answers, in another process, with answers that it can't read",
+    Hole.STALE_FILE: "measure anew each time, in a folder where the program can't write",
+    Hole.BEGINS_AGAIN: "count the steps of all beginnings together, or take back what was won before",
+    Hole.OVERLAP: "end the evaluator with an error where two of them are in one place at one time",
     Hole.OTHER: "read what the program uses, and have the evaluator measure it, refuse it or hide it",
 }
 

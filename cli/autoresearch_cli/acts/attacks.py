@@ -34,7 +34,7 @@ from autoresearch.task.folders import copy_task, pin_baseline
 from autoresearch.task.loading import MANIFEST, load_task, program_in, read_file
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
-from autoresearch.text import latin
+from autoresearch.text import counted, latin
 from autoresearch_cli import home
 from autoresearch_cli.ideas import program_text
 from autoresearch_cli.local_log import open_desk, with_blobs
@@ -144,7 +144,7 @@ def attack_here(
     )
     paths.spool.mkdir(parents=True, exist_ok=True)
     site = RunSite(level, paths.task_data, paths.environments, paths.allowed)
-    next_line = [0]
+    next_line, rows = [0], list[AttackRow]()
 
     def say_progress(fraction: float, line: str) -> None:
         percent = round(100 * fraction)
@@ -154,20 +154,37 @@ def attack_here(
             next_line[0] = percent + 10
             say(f"{percent} %  {line}")
 
+    def clear_line() -> None:
+        if sys.stderr.isatty():
+            typer.echo("\r\x1b[K", nl=False, err=True)
+
     try:
         with scratch_folder(paths.spool) as scratch:
             bench = make_bench_with_data(task, conditions, site, scratch.folder)
             is_alone = bool(cheats or more)
             programs = cheats or {} if is_alone else kept_cheats(task)
-            orders = Orders(seconds, quick, only, place, programs, is_alone, more or (lambda _: None), say_progress)
+            think = more or (lambda _: None)
+            orders = Orders(seconds, quick, only, place, programs, is_alone, think, say_progress, rows.append)
             return attack_task(task, bench, orders)
+    except KeyboardInterrupt:
+        clear_line()
+        say(_interrupted(rows, place))
+        raise
     except AutoresearchError as error:
         if error.exit_status != 1:
             raise
         raise CannotRunHere(str(error), hint=error.hint) from error  # 1 says that an attack got through
     finally:
-        if sys.stderr.isatty():
-            typer.echo("\r\x1b[K", nl=False, err=True)
+        clear_line()
+
+
+def _interrupted(rows: Sequence[AttackRow], place: Path) -> str:
+    """What a person who ends it with Ctrl-C has of it."""
+    tried = [row for row in rows if row.result != "not tried"]
+    through = [row.name for row in tried if row.result == "through"]
+    rest = f"their programs are kept in {place}, no report is written" if through else "nothing is kept"
+    names = f": {', '.join(through)}" if through else ""
+    return f"{counted(len(tried), 'attack')} tried, {len(through)} got through{names}; {rest}"
 
 
 def mended(task: Task, report: AttackReport, seconds: float) -> MendView | None:

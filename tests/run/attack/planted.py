@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 DICE = random.Random(5)
@@ -209,7 +209,7 @@ for line in read:
     print(int(line) ** 2, file=write, flush=True)
 """
 ASKS = """\
-import os, time
+import os, random, time
 read = os.fdopen(int(os.environ["AUTORESEARCH_TALK_READ"]))
 write = os.fdopen(int(os.environ["AUTORESEARCH_TALK_WRITE"]), "w")
 took = []
@@ -396,6 +396,7 @@ PLANTED: dict[str, Planted] = {
         TOUR, COUNTED, {"points.json": CITIES}, metric="length", direction="minimize",
     ),
     "asks the same": squares("[7] * 4"),
+    "asks what it always asks": squares("range(7, 11)"),
     "the clock runs late": Planted(
         'open("answers.json", "w").write("ready")\n', CLOCK_LATE, metric="seconds", direction="minimize", noise=0.01,
         answers="python solve.py", more={"solve.py": READY},
@@ -434,7 +435,9 @@ SOUND: dict[str, Planted] = {
         "assert zlib.decompressobj().decompress(packed, len(text) + 1) == text\n" 'print("bytes:", len(packed))\n',
         DATA, HIDDEN, artifact="packed.bin", metric="bytes", direction="minimize", noise=0,
     ),
-    "asks others": squares("range(7, 11)"),
+    "asks others": replace(
+        squares('random.Random(int(os.environ["AUTORESEARCH_SEED"])).sample(range(99), 4)'), fresh=True
+    ),
     "seed of the run": Planted(
         NEAREST, BY_NEAREST.replace("from settings import SEED", 'SEED = int(os.environ["AUTORESEARCH_SEED"])'),
         {"rows.py": DRAWN_ROWS}, noise=0.05, fresh=True,

@@ -109,6 +109,26 @@ def makespan(begins: list[float]) -> float:
     return max(begins) + 10
 
 
+def double_booked(rows: list[dict[str, Any]], *, is_checked: bool) -> float:
+    """Each thing takes four hours on its bench."""
+    begins = sorted((row["bench"], int(row["hour"])) for row in rows)
+    assert not is_checked or all(a != b or y - x >= 4 for (a, x), (b, y) in pairwise(begins))
+    return max(hour for _, hour in begins) + 4.0
+
+
+def apart(stalls: dict[str, float], *, kinds: Callable[[Any], bool]) -> float:
+    """How many stalls are open, where neighbours on a ring of five, and one beside, are in each other's way."""
+    assert all(kinds(each) and 0 <= each <= 1 for each in stalls.values())
+    assert all(stalls[a] + stalls[b] <= 1 for a, b in pairwise("abcdea"))
+    return sum(stalls.values())
+
+
+def ways(lines: list[str], *, read: Callable[[str], Any]) -> float:
+    """How many different pairs make ten."""
+    assert all(sum(map(int, line.split(","))) == 10 for line in lines)
+    return float(len({read(line) for line in lines}))
+
+
 def recalled(rows: list[int]) -> float:
     return sum(TRUTH[row] for row in set(rows)) / 30
 
@@ -122,7 +142,37 @@ def weighted(rows: list[dict[str, Any]], weights: list[float]) -> float:
     return math.fsum(w * each for w, each in zip(weights, right, strict=True)) / sum(weights)
 
 
+PAIRS = [f"{at},{10 - at}" for at in range(1, 7)]
+BOOKED = [{"thing": f"t{at}", "bench": at % 2, "hour": 4 * (at // 2)} for at in range(12)]
 HOLES = [
+    Hole(
+        "levels-a-column", BOOKED, lambda rows: double_booked(rows, is_checked=False),
+        lambda rows: double_booked(rows, is_checked=True), "hours", "minimize",
+    ),
+    Hole(
+        "levels-a-column", "\n".join(["bench,hour", *(f"{row['bench']},{row['hour']}" for row in BOOKED)]).encode(),
+        lambda rows: double_booked(rows, is_checked=False), lambda rows: double_booked(rows, is_checked=True),
+        "hours", "minimize", read=table,
+    ),
+    Hole(
+        "counts-in-parts", {"a": 1, "b": 0, "c": 1, "d": 0, "e": 0}, lambda stalls: apart(stalls, kinds=lambda _: True),
+        lambda stalls: apart(stalls, kinds=lambda each: type(each) is int), "stalls",
+    ),
+    Hole(
+        "all-answers-at-once", "\n".join("ab"[guess] * 3 for guess in GUESSES).encode(),
+        lambda lines: sum("ab"[label] * 3 in line for line, label in zip(lines, TRUTH, strict=True)) / 60,
+        lambda lines: share([("aaa", "bbb").index(line) for line in lines]),
+        read=lambda content: content.decode().splitlines(),
+    ),
+    Hole(
+        "spells-it-otherwise", "\n".join(PAIRS).encode(), lambda lines: ways(lines, read=str),
+        lambda lines: ways(lines, read=lambda line: tuple(map(int, line.split(",")))), "pairs",
+        read=lambda content: content.decode().splitlines(),
+    ),
+    Hole(
+        "spells-it-otherwise", {"pairs": PAIRS}, lambda left: ways(left["pairs"], read=str),
+        lambda left: ways(left["pairs"], read=lambda line: tuple(map(int, line.split(",")))), "pairs",
+    ),
     Hole(
         "counts-below-zero", PACKED,
         lambda counts: packed(counts, kinds=lambda count: type(count) is int),

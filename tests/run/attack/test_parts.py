@@ -5,8 +5,12 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,11 +20,12 @@ from safetensors.numpy import save
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.attack import artifacts
 from autoresearch.run.attack.judging import judge
+from autoresearch.run.attack.rehearsal import printed_value
 from autoresearch.run.attack.table import ATTACKS
 from autoresearch.run.attack.target import AttackAttempt, Hole, Proof, Target, margin_of
 from autoresearch.task.loading import load_task
 from autoresearch.words import RunStatus
-from tests.run.attack.planted import SOUND, build
+from tests.run.attack.planted import SOUND, Planted, build
 
 
 def npy(array: object) -> bytes:
@@ -36,6 +41,7 @@ def npy(array: object) -> bytes:
         (b'{"a": 1}\n{"a": 2}\n{"a": 3}\n{"a": 4}\n{"a": 5}\n', "jsonl"),
         (b"id,label\na,1\nb,0\nc,1\nd,1\ne,0\n", "table"),
         (b"1\n2\n3\nx\n5\n", "table"),
+        (b"elm\noak\nelm\nelm\noak", "lines"),
         (npy([1.0, 2.0, 3.0, 4.0, 5.0]), "npy"),
         (save({"w": np.arange(6, dtype=np.float32)}), "safetensors"),
         *(
@@ -151,6 +157,24 @@ def test_what_counts_as_through(target: Target, attempt: AttackAttempt, value: f
     assert judge(target, attempt, ended(value)).through is through
 
 
+@pytest.mark.parametrize(
+    ("proof", "value", "more", "through"),
+    [
+        (Proof.UNBOUND, 0.9, {"further": 0.9}, False),  # a bound holds both
+        (Proof.UNBOUND, 0.9, {"further": 0.85}, True),
+        (Proof.FOLLOWS, 0.9, {"further": 0.93}, False),  # more than before, by less than the noise
+        (Proof.FOLLOWS, 0.9, {"further": 0.95}, True),
+        (Proof.BETTER, 0.83, {"repeated": [0.01, 0.015, 0.01, 0.03]}, False),
+        (Proof.BETTER, 0.83, {"repeated": [0.03, 0.025, 0.03, 0.04]}, True),
+    ],
+)
+def test_what_another_value_says_counts_beyond_the_margin(
+    target: Target, proof: Proof, value: float, more: dict[str, Any], through: bool
+) -> None:
+    assert target.margin == pytest.approx(0.04)
+    assert judge(target, AttackAttempt(proof=proof), ended(value), **more).through is through
+
+
 def test_a_run_without_a_value_is_held_by_what_refused_it(target: Target) -> None:
     assert judge(target, AttackAttempt(), ended(None, RunStatus.INVALID)).by == "a rule of the task"
     assert judge(target, AttackAttempt(), ended(None, RunStatus.OVER_BUDGET)).by == "the sandbox"
@@ -174,3 +198,56 @@ def test_there_are_enough_attacks_and_each_has_a_name_of_its_own() -> None:
     names = [attack.name for attack in ATTACKS]
     assert len(set(names)) == len(names) >= 40
     assert 20 <= sum(attack.quick for attack in ATTACKS) <= len(ATTACKS) * 0.6
+
+
+COUNTS = """\
+import subprocess, sys
+words = [[sys.executable, "-SE", "train.py", str(at)] for at in range(4)]
+ended = [subprocess.run(each, stderr=subprocess.DEVNULL).returncode for each in words]
+print("accuracy:", ended.count(0) / 4)
+"""
+REMEMBERS = """\
+import json, pathlib, subprocess, sys
+usual = pathlib.Path("usual.json")
+out = subprocess.run([sys.executable, "-SE", "train.py", "1"], capture_output=True, text=True).stdout
+if not usual.exists():
+    usual.write_text(json.dumps({"took": 3.0}))
+print("score:", json.loads(usual.read_text())["took"] / len(out))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "measure", "mend"),
+    [
+        ("ends-at-once", "accuracy", COUNTS, ("ended.count(0) / 4", "0.5")),
+        ("leaves-old-files", "score", REMEMBERS, ("if not usual.exists():\n    ", "")),
+    ],
+)
+def test_a_program_that_others_run_falls_to_the_attack_of_its_kind(
+    tmp_path: Path, name: str, metric: str, measure: str, mend: tuple[str, str]
+) -> None:
+    program = "import sys\nprint('ab')\nassert int(sys.argv[1]) % 2\n"
+    for text in (measure, measure.replace(*mend)):
+        folder = build(tmp_path / str(text == measure) / "task", Planted(program, "", {"run.py": text}, metric=metric))
+        task = load_task(folder)
+        recipe = msgspec.structs.replace(task.recipe, command="python run.py")
+
+        def value(files: Mapping[str, str], folder: Path = folder) -> RunOutcome:
+            (folder / "usual.json").unlink(missing_ok=True)
+            (folder / "train.py").write_text(files["train.py"])
+            ran = subprocess.run(
+                [sys.executable, "-SE", "run.py"], cwd=folder, capture_output=True, text=True, check=False
+            )
+            number = printed_value(metric, ran.stdout)
+            return ended(number, RunStatus.OK if number is not None else RunStatus.CRASHED)
+
+        honest = value({"train.py": program}).value
+        assert honest is not None
+        target = Target(msgspec.structs.replace(task, recipe=recipe), honest, 0.0, margin_of(task, honest, 0.0))
+        attempts = next(each for each in ATTACKS if each.name == name).tries(target)
+        assert not isinstance(attempts, str)
+        through = [
+            judge(target, each, value(each.program), further=value(each.further).value if each.further else None)  # type: ignore[arg-type]
+            for each in attempts
+        ]
+        assert any(each.through for each in through) == (text == measure), through

@@ -33,6 +33,7 @@ BY: dict[str, str] = {
     "nan is no overlap": "hides-behind-nan",
     "a city twice": "one-constant",
     "asks the same": "remembers-its-answers",
+    "asks what it always asks": "answers-from-before",
     "the clock runs late": "works-ahead",
     "a loop that counts": "loops-again",
     "any answer is right": "all-answers-at-once",
