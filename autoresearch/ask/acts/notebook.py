@@ -141,7 +141,7 @@ class Notebook:
         """Go on although this device signed later records than the log has: the history forks here, for all to see."""
         signed = self.log.writer.missing_own(self.author)
         if signed is None:
-            raise Refused("the log has all that this device signed: nothing is to accept", hint="autoresearch up")
+            raise Refused("there is nothing to accept: the log has all of this device", hint="autoresearch up")
         text = f"An older copy of the log was put back: the history of this device forks before record {signed.seq}."
         note = kinds.Note(topic="history", text=text)
         return self._append("note", note, now_ms, accept_fork=True)

@@ -115,8 +115,8 @@ def measured_evidence(log: Log, verification: bytes, measured: Verification) -> 
     rules = log.tasks.rules(run.task)
     is_asked = not measured.metrics.keys().isdisjoint(("challenges", "evaluated"))
     if rules and rules.clocked and not is_asked and measured.device != record.body.device:
-        theirs = one_line(record.body.device, 80)
-        raise Refused(f"the same time on other hardware is another experiment: {theirs}", hint="measure it there")
+        hint = f"measure it where it was measured: {one_line(record.body.device, 80)}"
+        raise Refused("the same time on other hardware is another experiment", hint=hint)
     outcome = proof.compared(
         record.body,
         measured,
