@@ -8,6 +8,8 @@ from dataclasses import replace
 from statistics import median
 from typing import NamedTuple
 
+import msgspec
+
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import WHERE_CHARACTERS, GroupsOf
 from autoresearch.ask.runs.answers import GroupsAnswer, GroupView
@@ -15,7 +17,7 @@ from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.filtering import conditions_in, filter_of, within
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.cache import cached
 from autoresearch.log.tables.filters import Condition
 from autoresearch.record.encoding import format_id
 from autoresearch.text import brief, one_line, sign_of
@@ -39,9 +41,16 @@ class _Bin(NamedTuple):
     where: str = ""
 
 
-@in_snapshot
 def groups_answer(log: Log, task: FoundTask, request: GroupsOf, *, me: bytes | None = None) -> GroupsAnswer:
-    """The runs that a filter finds, in groups. Raises UsageError where it is none, or no setting has such a name."""
+    """The runs that a filter finds, in groups. Raises UsageError where it is none, or no setting has such a name.
+
+    It reads the settings of all these runs, so it is kept until the log changes.
+    """
+    place = "groups", task.digest, msgspec.json.encode(request), me
+    return cached(log, place, lambda: _groups(log, task, request, me))
+
+
+def _groups(log: Log, task: FoundTask, request: GroupsOf, me: bytes | None) -> GroupsAnswer:
     if not request.setting:
         raise UsageError("groups are by a setting or two", hint="setting=LR; autoresearch task effects lists settings")
     if any('"' in name or "\\" in name or one_line(name) != name or not name for name in request.setting):

@@ -13,7 +13,7 @@ from autoresearch.ask.runs.rows import rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.rows import LeaderRow
-from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, participant_of, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
 from autoresearch.log.standing.verdicts import decimals_of
@@ -82,7 +82,9 @@ def timeline_answer(log: Log, task: FoundTask, *, last_ms: int = 0) -> TimelineA
     since_ms = max(first, last - last_ms + 1) if last_ms else first
     part_ms = (last - since_ms) // PARTS + 1
     parts = defaultdict[bytes, dict[int, list[int]]](dict)
-    for device, part, *counts in log.listing.activity(task.digest, since_ms, part_ms):
+    place = "activity", task.digest, since_ms, part_ms
+    activity = cached(log, place, lambda: log.listing.activity(task.digest, since_ms, part_ms))
+    for device, part, *counts in activity:
         # What was verified after the last run belongs to the last part.
         at = min(part, PARTS - 1)
         parts[device][at] = [sum(both) for both in zip(parts[device].get(at, (0, 0, 0)), counts, strict=True)]

@@ -11,6 +11,8 @@ from autoresearch.ask.lookup import find_task
 from autoresearch.ask.requests import GroupsOf
 from autoresearch.ask.runs.groups import groups_answer
 from autoresearch.errors import UsageError
+from autoresearch.log.standing.hiding import hide
+from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.record.encoding import format_id, short_id
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import empty_world
@@ -29,6 +31,14 @@ def grouped(world, *setting, **request):
     answer = groups_answer(log, find_task(log), GroupsOf(setting=list(setting), **request))
     assert sum(group.runs for group in answer.groups) == answer.runs
     return answer
+
+
+def test_groups_are_those_of_the_log_as_it_is(world):
+    for number in (1, 2, 3):
+        world.publish(1.5, "third" if number == 3 else "other", genome={"LR": 0.1})
+        assert [group.runs for group in grouped(world, "LR").groups][0] == number
+    hide(world.village.log, [HiddenRow("third", b"", "", 1)])
+    assert [group.runs for group in grouped(world, "LR").groups][0] == 2
 
 
 def test_each_value_of_few_is_a_group_with_its_best_its_median_and_its_middle_half(world):
