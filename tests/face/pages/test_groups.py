@@ -35,9 +35,9 @@ def grouped(world, *setting, **request):
 
 def test_groups_are_those_of_the_log_as_it_is(world):
     for number in (1, 2, 3):
-        world.publish(1.5, "third" if number == 3 else "other", genome={"LR": 0.1})
+        run = world.publish(1.5, f"{number}", genome={"LR": 0.1})
         assert [group.runs for group in grouped(world, "LR").groups][0] == number
-    hide(world.village.log, [HiddenRow("third", b"", "", 1)])
+    hide(world.village.log, [HiddenRow(run.id, b"", "", 1)])
     assert [group.runs for group in grouped(world, "LR").groups][0] == 2
 
 
