@@ -36,9 +36,9 @@ def grouped(world, *setting, **request):
 def test_groups_are_those_of_the_log_as_it_is(world):
     for number in (1, 2, 3):
         run = world.publish(1.5, f"{number}", genome={"LR": 0.1})
-        assert [group.runs for group in grouped(world, "LR").groups][0] == number
+        assert next(group.runs for group in grouped(world, "LR").groups) == number
     hide(world.village.log, [HiddenRow(run.id, b"", "", 1)])
-    assert [group.runs for group in grouped(world, "LR").groups][0] == 2
+    assert next(group.runs for group in grouped(world, "LR").groups) == 2
 
 
 def test_each_value_of_few_is_a_group_with_its_best_its_median_and_its_middle_half(world):
