@@ -61,7 +61,7 @@ def mishap(error: Exception) -> Mishap:
         from autoresearch.text import one_line
 
         hint = "give another name; where the shell's language is not UTF-8: export LC_ALL=C.UTF-8"
-        return Mishap(f"“{one_line(error.object, 80)}” is not UTF-8", hint=hint, exit_status=2)
+        return Mishap(f"“{one_line(error.object, 500)}” is not UTF-8", hint=hint, exit_status=2)
     sqlite = sys.modules.get("sqlite3")
     if sqlite is not None and isinstance(error, sqlite.Error):
         return Mishap(f"the log can't be read: {error}", hint="autoresearch node doctor")

@@ -93,7 +93,14 @@ def test_ctrl_c_says_what_was_tried_and_what_is_kept(process: Process, tmp_path:
     programs = [word for each in ("quick.sh", "waits.sh") for word in ("--program", str(tmp_path / each))]
     words = [sys.executable, "-m", "autoresearch_cli", "task", "attack", str(folder), *programs]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        words,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job of a shell in the background ignores it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - starts no thread before
+    ) as running:
         assert running.stderr is not None
         assert next(line for line in running.stderr if line.startswith("50 %"))
         running.send_signal(signal.SIGINT)

@@ -287,7 +287,7 @@ def test_bytes_that_are_no_text_are_a_sentence(
         assert done.stdout.startswith('{"schema":"autoresearch.failure/1"') is ("--json" in words)
     monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
     done = process("status")
-    assert (done.returncode, "b�d/run” is not UTF-8" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "b�d/run" in done.stderr, "is not UTF-8" in done.stderr) == (2, True, True), done.stderr
 
 
 # Root may read and write everything.
