@@ -75,16 +75,17 @@ def gains(log: Log, blobs: BlobStore, task: FoundTask, answer: SinceAnswer, *, m
 PARTS, DEVICES_MOST = 96, 24
 
 
-@in_snapshot
 def timeline_answer(log: Log, task: FoundTask, *, last_ms: int = 0) -> TimelineAnswer:
-    """Who worked on a task when; ``last_ms``: only so much time up to its last run."""
+    """Who worked on a task when; ``last_ms``: only so much time up to its last run. It is kept until the log changes."""
+    return cached(log, ("timeline", task.digest, last_ms), lambda: _timeline(log, task, last_ms))
+
+
+def _timeline(log: Log, task: FoundTask, last_ms: int) -> TimelineAnswer:
     first, last = log.listing.times(task.digest) or (0, 0)
     since_ms = max(first, last - last_ms + 1) if last_ms else first
     part_ms = (last - since_ms) // PARTS + 1
     parts = defaultdict[bytes, dict[int, list[int]]](dict)
-    place = "activity", task.digest, since_ms, part_ms
-    activity = cached(log, place, lambda: log.listing.activity(task.digest, since_ms, part_ms))
-    for device, part, *counts in activity:
+    for device, part, *counts in log.listing.activity(task.digest, since_ms, part_ms):
         # What was verified after the last run belongs to the last part.
         at = min(part, PARTS - 1)
         parts[device][at] = [sum(both) for both in zip(parts[device].get(at, (0, 0, 0)), counts, strict=True)]
