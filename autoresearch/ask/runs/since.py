@@ -76,7 +76,7 @@ PARTS, DEVICES_MOST = 96, 24
 
 
 def timeline_answer(log: Log, task: FoundTask, *, last_ms: int = 0) -> TimelineAnswer:
-    """Who worked on a task when; ``last_ms``: only so much time up to its last run. It is kept until the log changes."""
+    """Who worked on a task when; ``last_ms``: only so much time up to its last run. Kept until the log changes."""
     return cached(log, ("timeline", task.digest, last_ms), lambda: _timeline(log, task, last_ms))
 
 
