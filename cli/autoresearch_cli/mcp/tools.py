@@ -389,8 +389,9 @@ class Tools:
         try:
             self._ask(questions.top, requests.TopOf(task=digest, limit=1))
         except NotFound as error:
-            sentence = f"no run on the task {own.name} is in this log yet"
-            raise NotFound(sentence, hint="run without edits runs its baseline") from error
+            # What to do stands in the sentence: a caller sees no hint of what is not there.
+            sentence = f"no run on the task {own.name} is in this log yet: run without edits runs its baseline"
+            raise NotFound(sentence, hint="the tool run") from error
         return digest
 
     def _reference(self, run: str) -> requests.OneRecord:
