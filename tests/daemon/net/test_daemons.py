@@ -381,8 +381,10 @@ def test_a_record_from_the_future_is_brought_once_and_waits(start: Start, tmp_pa
         early = notebook.publish_note(Note(topic="insight", text="too soon"), now_ms() + 1_800_000)
     first.start()
     wait_for(lambda: any(peer.records_in for peer in peers_of(second).peers))
-    second_time = exchanged(second)
     assert early.id not in ids(second)
+    # Each asks the other when they meet: it may be under way twice.
+    wait_for(lambda: not any(peer.records_in for peer in peers_of(second).peers))
+    second_time = exchanged(second)
     wait_for(lambda: exchanged(second) > second_time)
     assert [peer.records_in for peer in peers_of(second).peers] == [0]
     assert early.id not in ids(second)
