@@ -18,7 +18,8 @@ from pathlib import Path
 from autoresearch.beneath import LeadsOut
 from autoresearch.errors import UsageError
 from autoresearch.project.model import INIT_FILE, Component, Project, read_code
-from autoresearch.task.source import EMPTY, not_python, parse_python, python_tree
+from autoresearch.task.source import EMPTY, parse_python, python_tree
+from autoresearch.text import one_line
 
 _INTERFACE = frozenset(("autoresearch", "acr"))
 
@@ -154,3 +155,11 @@ def _tree(component: Component, path: Path, project: Path) -> ast.Module:
         raise UsageError(f"{component.key}: {path} can't be read: {error.strerror}", hint=hint) from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise not_python(path, error) from None
+
+
+def not_python(path: object, error: Exception) -> UsageError:
+    """What a person reads of a file that can't be parsed."""
+    line = getattr(error, "lineno", None)
+    where = f", line {line}" if line else ""
+    reason = "it is not UTF-8" if "unicode error" in f"{error}" else one_line(f"{error}", 80)
+    return UsageError(f"{path}{where}: {reason}", hint="it must be valid Python")

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from autoresearch.errors import UsageError
-from autoresearch.text import one_line
 
 # ctx follows from the place; the others mean nothing to a run, and not every version has them.
 _SKIPPED = frozenset({"ctx", "kind", "type_comment", "type_params"})
@@ -100,14 +99,6 @@ def _parse(source: str) -> ast.Module:
         raise UsageError(f"line {error.lineno}: {error.msg}", hint="the source must be valid Python") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"the source can't be parsed: {error}", hint="the source must be valid Python") from error
-
-
-def not_python(path: object, error: Exception) -> UsageError:
-    """What a person reads of a file that can't be parsed."""
-    line = getattr(error, "lineno", None)
-    where = f", line {line}" if line else ""
-    reason = "it is not UTF-8" if "unicode error" in f"{error}" else one_line(f"{error}", 80)
-    return UsageError(f"{path}{where}: {reason}", hint="it must be valid Python")
 
 
 def _node(node: ast.AST) -> list[object]:

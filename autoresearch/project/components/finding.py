@@ -26,8 +26,8 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import ComponentOffer
 from autoresearch.project.model import AGENT, INIT_FILE, MOST_BYTES, Component, check_name, lone_name
-from autoresearch.project.modules import dotted
-from autoresearch.task.source import not_python, parse_python
+from autoresearch.project.modules import dotted, not_python
+from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
 
 _FOLDER = Path(__file__).parents[1] / "shipped"
