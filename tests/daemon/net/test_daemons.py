@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -379,8 +380,10 @@ def test_a_record_from_the_future_is_brought_once_and_waits(start: Start, tmp_pa
     first.stop()
     with Notebook(first.paths) as notebook:  # its clock is half an hour ahead
         early = notebook.publish_note(Note(topic="insight", text="too soon"), now_ms() + 1_800_000)
-    first.start()
-    wait_for(lambda: any(peer.records_in for peer in peers_of(second).peers))
+    with ThreadPoolExecutor(1) as pool:  # the next exchange may follow before the first has answered that it is up
+        brought = pool.submit(wait_for, lambda: any(peer.records_in for peer in peers_of(second).peers))
+        first.start()
+        brought.result()
     assert early.id not in ids(second)
     # Each asks the other when they meet: it may be under way twice.
     wait_for(lambda: not any(peer.records_in for peer in peers_of(second).peers))
