@@ -225,8 +225,9 @@ def _end_hint(task: Task, command: str) -> str:
     """What to do about a program that did not end in the time that it had."""
     text = task.program.decode()
     options = [option for option in _AMOUNT_OPTION.findall(text) if option not in command]
-    line = f"to have it do less: --command '{command} {options[0]} N'; " if options else ""
-    return line + MORE_SECONDS_HINT
+    if not options:
+        return MORE_SECONDS_HINT
+    return f"to have it do less: --command {shlex.quote(f'{command} {options[0]} N')}; {MORE_SECONDS_HINT}"
 
 
 def measured_once(context: NewTaskContext, place: Path) -> RunOutcome | None:
