@@ -118,17 +118,19 @@ async def test_a_handler_that_raises_ends_its_stream_alone(tmp_path):
         await echo(b, a)
 
 
-async def test_records_wait_for_a_slow_daemon_and_are_dropped_beyond_the_credit(tmp_path, monkeypatch):
+async def test_records_wait_for_a_slow_daemon(tmp_path):
     async with nodes(tmp_path, "a", "b") as (a, b):
         await b.network.dial(a.address)
-        await until_heard(a, b, record(1))
+        first = record(1)
+        await until_heard(a, b, first)
         b.taking.clear()
         for number in range(2, 30):
             await a.network.publish(record(number))
         await until(lambda: b.network.info().figures.records_heard >= 29)
-        assert len(b.records) == 1
+        # The first was sent until it was heard, so on a busy machine more than once.
+        assert {raw for raw, _, _ in b.records} == {first.raw}
         b.taking.set()
-        await until(lambda: len(b.records) == 29)
+        await until(lambda: len({raw for raw, _, _ in b.records}) == 29)
 
 
 async def test_a_network_rests_and_goes_on_and_says_why(tmp_path):
