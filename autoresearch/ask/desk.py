@@ -58,5 +58,8 @@ class Desk:
         """
         from autoresearch.ask.runs.boards import resolve_reference
 
-        about = self.task(task) if task or self.named else None
-        return resolve_reference(self.log, reference, task=about, author=self.me, archived=self.archived())
+        # An id means the same whatever the task is.
+        is_of_task = reference.lstrip().startswith(("@", "#"))
+        about = self.task(task) if task or (is_of_task and self.named) else None
+        archived = self.archived() if is_of_task and about is None else frozenset()
+        return resolve_reference(self.log, reference, task=about, author=self.me, archived=archived)

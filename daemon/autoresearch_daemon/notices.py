@@ -58,6 +58,9 @@ def call_extension(name: str, notices: Sequence[Notice], address: str, *others: 
         raise NotTaken(f"the extension {name} is no function")
     with guard_extension(name):
         taken = send(notices, address, *others) if notices else Taken(0)
+    if asyncio.iscoroutine(taken):
+        taken.close()  # left to itself it warns from wherever garbage is collected next
+        raise NotTaken(f"the extension {name} is an async function, where one with def is called")
     if not isinstance(taken, Taken) or not 0 <= taken.count <= len(notices):
         raise NotTaken(f"the extension {name} does not say how many it took")
     return taken

@@ -237,7 +237,6 @@ async def test_the_way_of_the_page_tells_by_its_server(
     assert posted[2] == "autoresearch of anna, best: new best"
 
 
-@pytest.mark.filterwarnings("ignore:coroutine")
 @pytest.mark.parametrize(
     ("module", "problem"),
     [
@@ -251,7 +250,7 @@ async def test_the_way_of_the_page_tells_by_its_server(
         ("def send(*_): raise SystemExit(1)", "the extension broken failed: SystemExit: 1"),
         ("def send(*_): raise KeyboardInterrupt", "the extension broken failed: KeyboardInterrupt"),
         ("def send(*_): raise ValueError('\x1b[31mno')", "the extension broken failed: ValueError: "),
-        ("async def send(*_): ...", "the extension broken does not say how many it took"),
+        ("async def send(*_): ...", "the extension broken is an async function, where one with def is called"),
         ("def send(*_): return 1", "the extension broken does not say how many it took"),
         ("from autoresearch.notices import Taken\ndef send(*_): return Taken(5)", "does not say how many it took"),
         ("import time\ndef send(*_):\n    while True: time.sleep(1)", "it has not returned for 0.1 s"),

@@ -26,7 +26,7 @@ from autoresearch.judging.statistics import RANDOM, RANDOM_ERROR, SOLVED, mean, 
 from autoresearch.log.log import Log
 from autoresearch.log.standing import bases
 from autoresearch.log.standing.answers import ProgramView, RunView, leading
-from autoresearch.log.standing.cache import cached, in_snapshot
+from autoresearch.log.standing.cache import cached, cached_answer, in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
@@ -159,7 +159,9 @@ def top_answer(
     """
     trust = trust_context(log, author)
     status = task_status(log, task, author=author)
-    programs = board(log, task.digest, trust, limit=limit if budget is None else MOST_ROWS)
+    most = limit if budget is None else MOST_ROWS
+    read = partial(board, log, task.digest, trust, limit=most)
+    programs = cached_answer(log, "board", (task.digest, author, most), read)
     if budget is not None:
         programs = [row for row in programs if row.budget <= budget][:limit]
     confirmed = next((row for row in programs if row.section == BoardSection.CONFIRMED), None)

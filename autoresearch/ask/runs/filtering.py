@@ -8,9 +8,9 @@ from dataclasses import replace
 from autoresearch.ask.requests import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import roster_of
+from autoresearch.log.standing.cache import cached_answer, roster_of
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.filters import Condition, Filter, Order, OwnDevice
+from autoresearch.log.tables.filters import Condition, Filter, Order, OwnDevice, RunCounts
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.record.encoding import COMMON, prefix_range
 from autoresearch.text import one_line
@@ -46,6 +46,11 @@ def filter_of(log: Log, task: bytes, request: Filtered, *, me: bytes | None = No
         setting=request.has,
         where=conditions_in(request.where),
     )
+
+
+def counts_of(log: Log, criteria: Filter) -> RunCounts:
+    """How many runs of each mark a filter finds; kept until the log changes."""
+    return cached_answer(log, "counts", criteria, lambda: log.listing.counts(criteria))
 
 
 def within(base: Filter | None, places: Places, request: Filtered) -> Filter | None:

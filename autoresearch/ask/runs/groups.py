@@ -17,7 +17,7 @@ from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.filtering import conditions_in, filter_of, within
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import cached
+from autoresearch.log.standing.cache import cached_answer
 from autoresearch.log.tables.filters import Condition
 from autoresearch.record.encoding import format_id
 from autoresearch.text import brief, one_line, sign_of
@@ -46,8 +46,8 @@ def groups_answer(log: Log, task: FoundTask, request: GroupsOf, *, me: bytes | N
 
     It reads the settings of all these runs, so it is kept until the log changes.
     """
-    place = "groups", task.digest, msgspec.json.encode(request), me
-    return cached(log, place, lambda: _groups(log, task, request, me))
+    place = task.digest, msgspec.json.encode(request), me
+    return cached_answer(log, "groups", place, lambda: _groups(log, task, request, me))
 
 
 def _groups(log: Log, task: FoundTask, request: GroupsOf, me: bytes | None) -> GroupsAnswer:

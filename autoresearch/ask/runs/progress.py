@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, repeat
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -17,11 +17,11 @@ from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import ColumnsOf, ProgressOf
 from autoresearch.ask.runs.answers import ColumnsAnswer, ProgressAnswer, ProgressDots, ProgressMark, RunRow
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.filtering import filter_of, within
+from autoresearch.ask.runs.filtering import counts_of, filter_of, within
 from autoresearch.ask.runs.rows import Rows, mark_of, rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.cache import cached_answer, in_snapshot
 from autoresearch.log.standing.context import board_hardware
 from autoresearch.log.tables.differences import Scalar
 from autoresearch.log.tables.filters import Filter, ListedRun
@@ -42,36 +42,57 @@ Points = Sequence[tuple[ListedRun, Sums]]
 def progress_answer(
     log: Log, blobs: BlobStore, task: FoundTask, request: ProgressOf, *, me: bytes | None = None
 ) -> ProgressAnswer:
-    """The chart of a task, or of those of its runs that a filter finds. Raises UsageError where the filter is none."""
+    """The chart of a task, or of those of its runs that a filter finds. Raises UsageError where the filter is none.
+
+    Which runs stand in it, and where, is kept until the log changes.
+    """
     rows = rows_of(log, blobs, task.digest, me=me)
     criteria = filter_of(log, task.digest, request, me=me)
-    counts = log.listing.counts(criteria).marks if criteria else {}
+    counts = counts_of(log, criteria).marks if criteria else {}
     if criteria and criteria.marks:
         counts = {mark: runs for mark, runs in counts.items() if mark in criteria.marks}
     visible = within(criteria, rows.places, request) if counts else None
-    led = _Led(log, visible) if visible and criteria else None
-    binned, points = False, dict[int, ListedRun]()
-    if visible and led:
-        share = _share(visible, rows.places)
-        points = log.listing.facts(visible, led.gains)
-        for kinds, most in _SAMPLES:
-            expected = share * sum(runs for mark, runs in counts.items() if (mark in PLAIN_MARKS) == (kinds == "plain"))
-            some, is_whole = _sample(log, visible, kinds, expected, most)
-            points |= {run.n: run for run in some if run.n not in points}
-            binned |= not is_whole
-    ordered = sorted(points.values(), key=lambda run: run.place)
-    placed = list(zip(ordered, rows.places.of(run.place for run in ordered), strict=True))
+    drawn = cached_answer(log, "chart", visible, lambda: _drawn(log, visible, rows.places, counts)) if visible else None
+    placed, gains, binned = drawn or _Drawn(points=[], gains={}, binned=False)
     valued = [(run, sums) for run, sums in placed if run.compared and run.reported is not None]
     is_mark = {run.n: run.mark != RunMark.REPORTED or run.leads or run.led_by_claim for run, _ in valued}
     return ProgressAnswer(
         task=task_status(log, task, author=me),
-        marks=_marks(rows, [point for point in valued if is_mark[point[0].n]], led.gains if led else {}),
+        marks=_marks(rows, [point for point in valued if is_mark[point[0].n]], gains),
         dots=_dots([point for point in valued if not is_mark[point[0].n]], with_value=True),
         failures=_dots([point for point in placed if point[0].mark == RunMark.FAILED]),
         binned=binned,
         matching=sum(counts.values()),
-        total=sum(log.listing.counts(Filter(task.digest)).marks.values()),
+        total=sum(counts_of(log, Filter(task.digest)).marks.values()),
     )
+
+
+class _Drawn(NamedTuple):
+    """The runs in a chart in order of time; the improvement of each that led over the one before, None for the first.
+
+    ``binned``: some are left out.
+    """
+
+    points: Points
+    gains: Mapping[int, float | None]
+    binned: bool
+
+
+def _drawn(log: Log, visible: Filter, places: Places, counts: Mapping[str, int]) -> _Drawn:
+    """``counts``: how many runs of each mark there are at any time."""
+    gains = dict[int, float | None]()
+    for sure in (0, 1):
+        leaders = log.listing.leaders(visible, sure)
+        gains |= dict.fromkeys((run.n for run in leaders[:1]), None)
+        gains |= {run.n: before.value - run.value for before, run in pairwise(leaders)}
+    share, binned, points = _share(visible, places), False, log.listing.facts(visible, gains)
+    for kinds, most in _SAMPLES:
+        expected = share * sum(runs for mark, runs in counts.items() if (mark in PLAIN_MARKS) == (kinds == "plain"))
+        some, is_whole = _sample(log, visible, kinds, expected, most)
+        points |= {run.n: run for run in some if run.n not in points}
+        binned |= not is_whole
+    ordered = sorted(points.values(), key=lambda run: run.place)
+    return _Drawn(list(zip(ordered, places.of(run.place for run in ordered), strict=True)), gains, binned)
 
 
 # The newest runs of a task that stand in columns.
@@ -82,7 +103,7 @@ COLUMNS_MOST = 200_000
 def columns_answer(log: Log, task: FoundTask, request: ColumnsOf, *, me: bytes | None = None) -> ColumnsAnswer:
     """The runs of a task as columns, with some of their settings."""
     every = Filter(task.digest, board_hardware(log, task.digest) or "", hidden=not log.hidden)
-    counts = log.listing.counts(every).marks
+    counts = counts_of(log, every).marks
     # Those that others measured are all there, unless they are as many themselves.
     marked = sum(runs for mark, runs in counts.items() if mark not in PLAIN_MARKS)
     drawn = sum(counts.values()) - (marked if marked < request.sample else 0)
@@ -141,17 +162,6 @@ def _sample(
         zeros += 1
         some = [run for run in some if run.zeros >= zeros]
     return some, zeros == 0
-
-
-class _Led:
-    """The runs that led, with the improvement of each over the one before; None for the first."""
-
-    def __init__(self, log: Log, visible: Filter) -> None:
-        self.gains: dict[int, float | None] = {}
-        for sure in (0, 1):
-            leaders = log.listing.leaders(visible, sure)
-            self.gains |= dict.fromkeys((run.n for run in leaders[:1]), None)
-            self.gains |= {run.n: before.value - run.value for before, run in pairwise(leaders)}
 
 
 def _dots(points: Points, *, with_value: bool = False) -> ProgressDots:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from statistics import median
 
@@ -16,14 +17,14 @@ from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.requests import MAXIMUM_ROWS, PathOf, RunsOf, RunsOfParticipant
 from autoresearch.ask.runs import answers
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.filtering import filter_of, order_of, within
+from autoresearch.ask.runs.filtering import counts_of, filter_of, order_of, within
 from autoresearch.ask.runs.headlines import RunTeller, described, teller_of
 from autoresearch.errors import NotFound
 from autoresearch.judging.states import EVALUATE, Judgement
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import leading_gain
-from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.cache import cached_answer, in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, participant_of
 from autoresearch.log.standing.queries import run_body, run_numbers
 from autoresearch.log.standing.verdicts import stated_spread, verdict_of
@@ -200,7 +201,10 @@ def runs_answer(
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
 ) -> answers.RunsAnswer:
-    """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
+    """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none.
+
+    Which runs these are is kept until the log changes: a filter may look at every run of the task.
+    """
     until = request.until or log.reader.revision().row
     criteria, (order, falling) = (
         filter_of(log, task.digest, request, me=me, until=request.until),
@@ -208,13 +212,15 @@ def runs_answer(
     )
     if request.since or request.to:
         criteria = within(criteria, log.listing.places(task.digest), request)
-    counts, hidden = log.listing.counts(criteria) if criteria else ({}, 0)
+    counts, hidden = counts_of(log, criteria) if criteria else ({}, 0)
     total = sum(runs for mark, runs in counts.items() if not (criteria and criteria.marks) or mark in criteria.marks)
     pages = max(1, math.ceil(total / request.size))
     page = min(request.page, pages)
     numbers: list[int] = []
     if criteria and total:
-        numbers = log.listing.page(criteria, order, falling=falling, limit=request.size, skip=(page - 1) * request.size)
+        size, skip = request.size, (page - 1) * request.size
+        read = partial(log.listing.page, criteria, order, falling=falling, limit=size, skip=skip)
+        numbers = cached_answer(log, "page", (criteria, order, falling, size, skip), read)
     return answers.RunsAnswer(
         task=task_status(log, task, author=me),
         runs=rows_of(log, blobs, task.digest, me=me, starred=starred).at(numbers),

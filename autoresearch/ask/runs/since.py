@@ -13,7 +13,7 @@ from autoresearch.ask.runs.rows import rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.rows import LeaderRow
-from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
+from autoresearch.log.standing.cache import cached_answer, in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, participant_of, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
 from autoresearch.log.standing.verdicts import decimals_of
@@ -77,7 +77,7 @@ PARTS, DEVICES_MOST = 96, 24
 
 def timeline_answer(log: Log, task: FoundTask, *, last_ms: int = 0) -> TimelineAnswer:
     """Who worked on a task when; ``last_ms``: only so much time up to its last run. Kept until the log changes."""
-    return cached(log, ("timeline", task.digest, last_ms), lambda: _timeline(log, task, last_ms))
+    return cached_answer(log, "timeline", (task.digest, last_ms), lambda: _timeline(log, task, last_ms))
 
 
 def _timeline(log: Log, task: FoundTask, last_ms: int) -> TimelineAnswer:

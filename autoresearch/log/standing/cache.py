@@ -38,6 +38,21 @@ def cached(log: Tables, name: Hashable, compute: Callable[[], T], *, lasting: bo
         return cast("T", results[name])
 
 
+# So many answers to a question are kept: a visitor may ask it in any number of ways.
+ANSWERS_KEPT = 8
+
+
+def cached_answer(log: Tables, question: str, request: Hashable, compute: Callable[[], T]) -> T:
+    """The answer to a request, computed in a snapshot; the last few to a question are kept until the log changes."""
+    with log.reader.snapshot():
+        answers = cached(log, ("answers", question), dict[Hashable, T])
+        if request not in answers:
+            while len(answers) >= ANSWERS_KEPT:
+                answers.pop(next(iter(answers)))
+            answers[request] = compute()
+        return answers[request]
+
+
 def roster_of(log: Tables) -> Roster:
     """The roster of a log: the participant behind each device, under the network's trust."""
     return cached(log, "roster", lambda: _roster(log), lasting=True)

@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autoresearch.ask.lookup import find_task
+from autoresearch.ask.requests import ProgressOf, RunsOf
+from autoresearch.ask.runs.boards import top_answer
+from autoresearch.ask.runs.progress import progress_answer
+from autoresearch.ask.runs.rows import runs_answer
+from autoresearch.log.blobs import BlobStore
 from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import checked, contenders, preferred, vouched
-from autoresearch.log.standing.cache import cached, roster_of
+from autoresearch.log.standing.cache import ANSWERS_KEPT, cached, cached_answer, roster_of
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.queries import board, leaderboard, statistics
@@ -23,9 +29,9 @@ from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal
 from autoresearch.trust.roster import Trust
 from tests.log.standing.copying import copies, models
-from tests.log.standing.village import settled
+from tests.log.standing.village import ANN, AUTHOR, BEN, Village, settled
 from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
-from tests.record.making import NOW_MS, digest_of, key, pairs, run_body
+from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, run_body
 
 PEOPLE = (ROOT, *DEVICES, *WITNESSES, key(7))
 TRUST = Trust(participants=frozenset(person.public for person in PEOPLE))
@@ -99,6 +105,55 @@ def test_a_question_does_not_see_what_comes_meanwhile(tmp_path) -> None:
 
         assert cached(log, "records", slow) == (0, 0)
         assert cached(log, "records", slow) == (1, 1)
+
+
+def test_the_last_answers_to_a_question_are_kept_until_the_log_changes(tmp_path) -> None:
+    computed: list[int] = []
+
+    def ask(number: int) -> int:
+        def compute() -> int:
+            computed.append(number)
+            return log.records.count()
+
+        return cached_answer(log, "records", number, compute)
+
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
+        assert [ask(number) for number in [*range(ANSWERS_KEPT)] * 2] == [0] * 2 * ANSWERS_KEPT
+        assert computed == list(range(ANSWERS_KEPT))
+        # However many ways there are to ask, no more answers are kept.
+        ask(ANSWERS_KEPT)
+        ask(0)
+        assert computed == [*range(ANSWERS_KEPT), ANSWERS_KEPT, 0]
+        log.writer.append(key(7), "note", Note(topic="insight", text="x"), now_ms=NOW_MS)
+        assert ask(0) == 1
+
+
+def test_lists_charts_and_boards_that_were_asked_for_before_are_those_of_a_new_look(tmp_path) -> None:
+    village = Village.at(tmp_path)
+    log, blobs = village.log, BlobStore(tmp_path / "blobs")
+
+    def answers(log: Log) -> list[object]:
+        task = find_task(log)
+        asked = [RunsOf(), RunsOf(where="value<1.5"), RunsOf(state="leading"), RunsOf(sort="value"), RunsOf(size=1)]
+        charts = [ProgressOf(), ProgressOf(where="value<1.5"), ProgressOf(x="time", since=village.now_ms - 2500)]
+        return [
+            *(runs_answer(log, blobs, task, request) for request in asked),
+            *(progress_answer(log, blobs, task, request) for request in charts),
+            *(top_answer(log, task, limit=limit, author=who.public) for limit in (1, 50) for who in (ANN, BEN)),
+        ]
+
+    before: list[object] = []
+    for number in range(5):
+        assert before != (before := answers(settled(log)))
+        assert before == answers(log)
+        with Log.open(tmp_path / "log.sqlite", NETWORK, trust=log.trust, read_only=True) as fresh:
+            assert before == answers(fresh)
+        if number < 3:
+            run = village.run(1.5 - number / 10, f"program {number}")
+        elif number == 3:
+            village.append(AUTHOR, "withdrawal", Withdrawal(), [run.id])
+    log.close()
+    blobs.close()
 
 
 def test_nothing_is_written_in_a_snapshot(tmp_path) -> None:
