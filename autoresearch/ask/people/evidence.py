@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from autoresearch.ask.lookup import FoundTask, named, task_of
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
@@ -10,7 +12,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing import credit
 from autoresearch.log.standing.answers import CreditAnswer, TaskCredit
-from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.cache import cached_answer, in_snapshot, roster_of
 from autoresearch.log.standing.context import participant_of
 from autoresearch.log.standing.verification import allowed_difference, bears_out
 from autoresearch.record.encoding import format_id, short_id
@@ -229,7 +231,8 @@ def credit_answer(
         UsageError: that is no key, and nobody's name.
     """
     roots = None if participant is None else named(log, participant, author=author)
-    every = credit.credit(log, task.digest if task else None, roots=roots)
+    digest = task.digest if task else None
+    every = cached_answer(log, "credit", (digest, roots), partial(credit.credit, log, digest, roots=roots))
     keys = [bytes.fromhex(key) for row in every for key in row.keys] if roots is None else []
     hidden = {key.hex() for key in log.hidden.of_keys(keys)}
     if participant is not None and not every:

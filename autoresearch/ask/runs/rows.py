@@ -62,6 +62,8 @@ class Rows:
 
     def at(self, numbers: Sequence[int]) -> list[answers.RunRow]:
         """The rows of the runs with these numbers. Of those that are hidden no words are told."""
+        if not numbers:
+            return []
         facts = self.log.listing.facts(self.every, numbers)
         ids = [run_id for run in facts.values() for run_id in (run.id, run.parent) if run_id]
         records = {record.id: record for record in self.log.records.several(list(dict.fromkeys(ids)))}
@@ -314,7 +316,7 @@ def path_answer(
     if task is None:
         raise NotFound("The task of this run is not in this log.", hint="autoresearch network peers")
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
-    way = log.listing.way(_number_of(log, run))
+    way = cached_answer(log, "way", run, lambda: log.listing.way(_number_of(log, run)))
     values = [value for _, _, value in way]
     # The steps that changed most, the first run and the last.
     steps = (0.0 if old is None or new is None else abs(new - old) for old, new in pairwise(values))
