@@ -92,14 +92,16 @@ def typed_path(text: str | Path) -> Path:
     raise UsageError(f"“{one_line(str(text), TOLD_CHARACTERS)}” can't be a path: {reason}", hint="check the path")
 
 
-def output_path(text: str | Path) -> Path:
-    """The file that a command writes as a whole, at the end of links: ``-o results.tsv``.
+def output_path(text: str | Path, *, or_folder: bool = False) -> Path:
+    """The file (``or_folder``) that a command writes as a whole, at the end of links: ``-o results.tsv``.
 
     Raises:
         UsageError: a folder or a device is there, or there is no folder for it.
     """
     place = typed_path(text).absolute()
     if place.is_dir():
+        if or_folder:
+            return place.resolve()
         raise UsageError(f"{place} is a folder", hint="name a file")
     if place.exists() and not place.is_file():  # renaming a file over it would remove the device
         raise UsageError(f"{place} is a device or a pipe, and the file is written as a whole", hint="name a file")

@@ -146,7 +146,10 @@ NOUNS: dict[str, Noun] = {
         examples=(
             ("autoresearch network join autoresearch1…", "join a network with an invite"),
             ("autoresearch network show", "which network this is, and its trust list"),
-            ("autoresearch network new tea && autoresearch network join tea.toml", "create one, and be its first node"),
+            (
+                "autoresearch network new tea --for lab && autoresearch network join tea.toml",
+                "a team's own, with its first node",
+            ),
         ),
         see="network peers, node config, node id show",
         commands={

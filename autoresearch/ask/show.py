@@ -62,7 +62,7 @@ def reason(log: Log, run: Record, state: RunState) -> str:
     """The sentence about the verdict; in a network too small to confirm anything it says so, and what to do."""
     assert isinstance(run.body, kinds.Run)
     sentence = verdict(log, run)
-    if state not in UNDECIDED or works_alone(log, run.body.task):
+    if state not in UNDECIDED or run.body.value is None or works_alone(log, run.body.task):
         return sentence
     few = too_few_then(log, run)
     return f"{sentence}; {few}" if few else sentence

@@ -114,8 +114,8 @@ class _Writer:
 
 Pair = tuple[bytes, bytes]
 OTHER_NETWORK_HINT = (
-    "autoresearch network list, then autoresearch network use NAME and import it there; your own runs move to a network"
-    " that you join with: autoresearch network join INVITE --bring"
+    "autoresearch network use NAME, or autoresearch network join INVITE where it is not here yet, then import it there;"
+    " your own runs move to a network that you join with --bring"
 )
 
 

@@ -32,10 +32,12 @@ _STEM = re.compile(r"\w[\w ()+,-]*(?<! )")
 _FOLDER = re.compile(rf"(?!node_modules$|__pycache__$){_STEM.pattern}(?<!file)")
 # Such as gulpfile.js and fabfile.py; a profile and a load_file are none.
 _TOOLS_STEM = re.compile(r".+(?<!pro)(?<!data)(?<!log)(?<!text)(?<!in)(?<!out)(?<!_)file")
-_CODE = re.compile(r"py|pyi|pyx|pxd|c|h|cc|cpp|cxx|hh|hpp|cu|cuh|cl|rs|go|jl|r|java|f90|js|mjs|ts|lua|sh|mk|sql|proto")
+_CODE = re.compile(
+    r"py|pyi|pyx|pxd|c|h|cc|cpp|cxx|hh|hpp|cu|cuh|cl|rs|go|jl|r|java|f90|js|mjs|ts|lua|pl|pm|sh|mk|sql|proto"
+)
 _OF_TOOLS = re.compile(
     r"(conftest|setup|sitecustomize|usercustomize|tasks|dodo|pavement|hubconf|celeryconfig|hatch_build|pdm_build|"
-    r"(jupyter|ipython).*_config)\.pyx?|build\.(rs|xml)|(pom|ivy)\.xml|(cmakelists|llms.*|runtime|packages|apt)\.txt"
+    r"(jupyter|ipython).*_config)\.pyx?|build\.(rs|xml|pl)|(pom|ivy)\.xml|(cmakelists|llms.*|runtime|packages|apt)\.txt"
 )
 _DATA = re.compile(
     r"txt|csv|tsv|jsonl|npy|npz|bin|dat|pt|safetensors|onnx|parquet|arrow|h5|pkl|bpe|model|vocab|gz|zip|png|"
@@ -96,7 +98,7 @@ def form_fault(path: str) -> str | None:
         return None
     if suffix == "md":
         return "call it README.md or NOTES.md"
-    return "give it a suffix that says what it is, such as .py, .sh, .yaml, .csv, .txt or .bin"
+    return "give it a suffix that says what it is, such as .py, .sh, .mk, .yaml, .csv or .bin; .txt fits any text"
 
 
 def check_file_name(name: str) -> None:
@@ -105,7 +107,7 @@ def check_file_name(name: str) -> None:
         hint = f"use letters, digits, dots, - and _, and no more than {_NAME_CHARACTERS} with its folders"
         raise UsageError(f"{name[:80]!r} is no plain file name", hint=hint)
     if advice := form_fault(name):
-        raise UsageError(f"{name} is a name of a kind that tools obey, so no task or program has it", hint=advice)
+        raise UsageError(f"{name} is a name of a kind that tools may obey, so no task or program has it", hint=advice)
 
 
 def check_file_names(names: Iterable[str]) -> None:

@@ -96,7 +96,7 @@ def check_files(files: Iterable[File]) -> list[File]:
         if fault := fault_of_path(file.path):
             raise BadBundle(f"the file {file.path[:80]!r} is refused: {fault}")
         if advice := form_fault(file.path):
-            raise BadBundle(f"the file {file.path[:80]!r} is refused: tools obey names of this kind; {advice}")
+            raise BadBundle(f"the file {file.path[:80]!r} is refused: tools may obey names of this kind; {advice}")
     try:
         archive_paths((file.path for file in paths), PATH_CHARACTERS)
     except ValueError as error:

@@ -48,6 +48,7 @@ Hypothesis = Annotated[
 ]
 
 Anyway = Annotated[bool, typer.Option("--anyway", help="Run it also where it goes into a dead end again.")]
+Again = Annotated[bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")]
 
 
 def request(idea: Idea, *, seeds: int = 1) -> ProposeRequest:
@@ -96,8 +97,11 @@ def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
         return None if run is None else (run, run_body(desk.log, run), max(1, seed))
 
 
-def refuse_repetition(idea: Idea) -> None:
-    """Raise Refused where the same program was run with the same seed: it would give the same value."""
+def refuse_repetition(idea: Idea, *, other_seed: str = "or measure it with another seed: --replicate {}; ") -> None:
+    """Raise Refused where the same program was run with the same seed: it would give the same value.
+
+    ``other_seed`` says how another is named.
+    """
     previous = repetition(idea)
     if previous is None:
         return
@@ -105,8 +109,7 @@ def refuse_repetition(idea: Idea) -> None:
     came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
-        hint=f"edit {program_files(idea.task)}; or measure it with another seed: --replicate {seed}; "
-        "or run it all the same: --again",
+        hint=f"edit {program_files(idea.task)}; {other_seed.format(seed)}or run it all the same: --again",
     )
 
 

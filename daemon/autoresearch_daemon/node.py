@@ -101,8 +101,9 @@ class Node:
         return level
 
     async def wait(self) -> None:
-        """Until somebody asks the node to stop."""
+        """Until somebody asks the node to stop: what it has in hand is stopped then, and whoever listens is told."""
         await self._ended.wait()
+        self.take(inputs.StopAsked())
 
     @property
     def is_ending(self) -> bool:
@@ -116,7 +117,8 @@ class Node:
 
     async def stop(self) -> None:
         """Stop what is in hand, publish how it ended, close everything."""
-        self.take(inputs.StopAsked())
+        if not self.parts.service.stopping:
+            self.take(inputs.StopAsked())
         for keeper in self._keepers:
             keeper.cancel()
         await self.parts.assignments.pool.stop()

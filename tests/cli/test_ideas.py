@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from autoresearch.ask.acts.suggesting import SuggestAnswer
@@ -227,6 +228,34 @@ def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
     ended = {(view.run.title, view.run.replicate, view.run.status) for view in runs if view}
     assert {("nearer", 0, "ok"), ("nearer", 2, "ok")} <= ended
     assert ("nearer", 1, "ok") not in ended
+
+
+@pytest.mark.slow
+def test_a_run_whose_daemon_is_stopped_is_not_begun_again_and_one_whose_daemon_is_killed_is(
+    process: Process, toy: Path, daemon: None
+) -> None:
+    def status() -> StatusAnswer:
+        return strictly(process("status", "--json").stdout, StatusAnswer)
+
+    (toy / "train.py").write_text(SLOW_TRAIN)
+    command = [sys.executable, "-m", "autoresearch_cli", "run", str(toy)]
+    for stop, words in (
+        (
+            lambda: process("down"),
+            "the daemon was stopped before the run ended\n→ autoresearch up",
+        ),
+        (lambda: psutil.Process(status().pid).kill(), "the daemon is not running: this process does it"),
+    ):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+            wait_for(lambda: any(worker.run and worker.run.loss for worker in status().workers))
+            stop()
+            assert running.stderr
+            printed = ""
+            while words not in printed and (line := running.stderr.readline()):
+                printed += line
+            running.terminate()
+        assert words in printed
+        assert process("up").returncode == 0
 
 
 def test_a_claim_is_there_for_all_to_read_until_it_ends(process: Process, toy: Path, daemon: None) -> None:

@@ -70,6 +70,13 @@ def test_what_is_exported_can_be_imported(cli: Cli, filled: Filled, paths: Paths
     file = tmp_path / "out.tsv"
     cli("run", "export", "-o", str(file))
     assert json.loads(cli("node", "import", str(file), "--json").stdout)["added"] == 6
+    assert {note.task for note in notes(paths)} == {filled.task.digest}, "the file says of which task it is"
+    header, *rows = file.read_text().splitlines()
+    digest = filled.task.digest.hex()
+    file.write_text("\n".join([header, rows[0], rows[1].replace(digest, "0" * 64)]))
+    refused = cli("node", "import", str(file))
+    assert (refused.exit_code, "has runs on 2 tasks, and notes are about one" in refused.stderr) == (2, True)
+    assert "run export --task NAME" in refused.stderr
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

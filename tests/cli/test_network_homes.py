@@ -99,6 +99,8 @@ def test_joining_adds_a_network_and_leaves_the_other_as_it_is(
     assert paths.log.read_bytes() == before
     assert filled.best in cli("node", "records").stdout
     assert "is already the network in use" in cli("network", "use", "commons").stderr
+    assert "is already the network in use" in cli("network", "use", "com").stderr
+    assert cli("network", "use", "co").exit_code == 4
     assert cli("network", "join", write_invite(TEA)).exit_code == 0
     assert listed(cli) == {"commons": False, "tea": True}
 
@@ -356,7 +358,7 @@ def test_a_bundle_of_another_network_says_what_to_do(cli: Cli, in_tea: Paths, fi
     cli("network", "use", "tea")
     refused = cli("node", "import", str(tmp_path / "log.car"))
     assert refused.exit_code == 6
-    for words in ("network list", "network use", "--bring"):
+    for words in ("network join", "network use", "--bring"):
         assert words in refused.stderr
     assert json.loads(cli("network", "list", "--json").stdout)["networks"][1]["records"] == 0
 

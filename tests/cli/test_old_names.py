@@ -55,6 +55,6 @@ def test_no_command_fails_on_such_a_record(old: str, cli: Cli, tmp_path: Path) -
     for words in (("verify", old), ("work", "old", "--runs", "1"), ("task", "get", "old", str(tmp_path / "got"))):
         refused = cli(*words)
         assert refused.exit_code == 2, (words, refused.stderr)
-        assert "mise.toml is a name of a kind that tools obey" in refused.stderr
+        assert "mise.toml is a name of a kind that tools may obey" in refused.stderr
         assert "call it config_mise.toml" in refused.stderr
     assert not list((tmp_path / "got").rglob("mise.toml"))

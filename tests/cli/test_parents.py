@@ -104,6 +104,10 @@ def test_who_waits_in_the_task_folder_goes_on_there(
     waited = process("run", "wait", strictly(proposed.stdout, ProposedAnswer).proposed[0])
     assert f"then autoresearch run {toy}" in waited.stderr
     assert "half as far" in (toy / "history.md").read_text()
+    repeated = process("run", "propose", ".")
+    assert (repeated.returncode, "was run with this seed before" in repeated.stderr) == (6, True)
+    assert "--again" in repeated.stderr
+    assert "--replicate" not in repeated.stderr, "it has no such option"
     varied = process("run", "vary", ".", "--set", "X=0.35,0.4", "--hypothesis", "two steps", "--wait")
     assert varied.returncode == 0, varied.stderr
     assert "two steps" in (toy / "history.md").read_text()

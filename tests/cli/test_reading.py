@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,22 @@ def test_runs_are_listed_in_groups_by_a_setting_and_a_group_leads_to_its_runs(cl
     refused = cli("run", "list", *("--group", "X") * 3)
     assert (refused.exit_code, "by one setting or two" in refused.stderr) == (2, True)
     assert cli("run", "list", "--group", '"').exit_code == 2
+
+
+def test_a_condition_is_on_the_metric_by_its_name_and_on_no_setting_that_no_run_has(cli: Cli, filled: Filled) -> None:
+    metric = filled.task.metric.name
+    by_value = cli("run", "list", "--where", "value<9").stdout
+    assert by_value
+    assert cli("run", "list", "--where", f"{metric}<9").stdout == by_value
+    for words in (("--where", "NONE=3"), ("--where", "X=1.5,NONE>3"), ("--group", "X", "--where", "NONE=3")):
+        refused = cli("run", "list", *words)
+        assert (refused.exit_code, "no run has a setting “NONE”" in refused.stderr) == (2, True), refused.output
+        assert "there are: value, X" in refused.stderr
+    # What leads to the runs of a group keeps what the groups were chosen by.
+    listed = cli("run", "list", "--group", "X", "--where", f"{metric}<9", "--state", "reported,provisional,leading")
+    words = shlex.split(listed.stderr.partition("→ autoresearch ")[2].partition(" lists the runs")[0])
+    assert "--state" in words
+    assert len(cli(*words).stdout.splitlines()) == int(listed.stdout.splitlines()[0].split("\t")[1])
 
 
 def test_status_says_that_the_daemon_is_down_and_what_the_notebook_holds(cli: Cli, filled: Filled) -> None:

@@ -137,6 +137,21 @@ def test_what_is_written_as_a_whole_takes_no_device_away(
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
 
 
+def test_a_format_of_an_extension_takes_no_device_away_and_goes_to_the_end_of_a_link(
+    cli: Cli, filled: Filled, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "old.db").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "old.db")
+    export = ("run", "export", "--format", "sqlite", "-o")
+    refused = cli(*export, str(tmp_path / "pipe"))
+    assert (refused.exit_code, "is a device or a pipe" in refused.stderr) == (2, True)
+    assert (tmp_path / "pipe").is_fifo()
+    assert cli(*export, str(tmp_path / "link")).exit_code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "old.db").read_bytes().startswith(b"SQLite")
+
+
 @pytest.mark.parametrize("words", [("task", "get", "moons"), ("task", "new", "--new"), ("init", "--yes")], ids=" ".join)
 def test_a_file_in_the_place_of_a_folder_is_named(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "file").touch()

@@ -26,8 +26,8 @@ from tests.run.refereeing.small_task import TRAIN, small_task
 from tests.walls import best_level
 
 # It goes on learning in each of the referee's processes, for four times as long as that took until then: all of a run
-# then costs more than it may, by much, also where the baseline was measured while the machine was busier. What it learns
-# is put aside: both processes must find the same model.
+# then costs more than it may, by much, also where the baseline was measured on a busier machine. What it learns is put
+# aside: both processes must find the same model.
 STUDYING = edited(
     (
         "def build_model():\n    return GPT()\n",

@@ -246,7 +246,7 @@ def test_a_program_may_bring_packages_and_only_a_locked_list(tmp_path: Path) -> 
 
 FAULTS = {
     "a file that is missing": (None, {}, "can't be read"),
-    "a folder of another form": ("from my_file import a\n", {"my_file/a.py": ""}, "tools obey"),
+    "a folder of another form": ("from my_file import a\n", {"my_file/a.py": ""}, "tools may obey"),
     "a file of data": ("A = open('table.csv').read()\n", {"table.csv": "1"}, "policy.still names table.csv"),
     "no Python": ("def\n", {}, "still.py, line 1"),
     "a boundary": ("A = '''\n==== autoresearch file: x.py ====\n'''\n", {}, "has a line that begins"),

@@ -42,6 +42,7 @@ from autoresearch.words import RunStatus
 _FOLDER_DIGITS = 16
 _SHOWN_DIGITS = 8
 _LEAST_DIGITS = 4
+_LEAST_LETTERS = 3
 # What a folder's name begins with while its network is made; no network's does.
 _UNFINISHED = ".unfinished-"
 
@@ -91,7 +92,7 @@ def home_networks(paths: Paths) -> list[HomeNetwork]:
 
 
 def find_home_network(paths: Paths, text: str) -> HomeNetwork:
-    """The network that a person means by its name or the beginning of its id.
+    """The network that a person means by its name, the beginning of that, or of its id.
 
     Raises:
         NotFound: this home has none of that name.
@@ -100,8 +101,9 @@ def find_home_network(paths: Paths, text: str) -> HomeNetwork:
     networks = home_networks(paths)
     named = [network for network in networks if text in (network.name, network.manifest.network.name)]
     exact = [network for network in named if text == network.name]
+    begun = [network for network in networks if len(text) >= _LEAST_LETTERS and network.name.startswith(text)]
     by_id = [network for network in networks if len(text) >= _LEAST_DIGITS and network.id.startswith(text.lower())]
-    chosen = [network for network in networks if network.id == text] or exact or named or by_id
+    chosen = [network for network in networks if network.id == text] or exact or named or by_id or begun
     if len(chosen) > 1:
         raise AmbiguousId(
             f"“{one_line(text, 80)}” can mean several networks of this home", [network.name for network in chosen]

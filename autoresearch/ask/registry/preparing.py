@@ -124,7 +124,7 @@ def prepared(
     own = release.kept_files(files)
     if left := sorted({file.path for file in files} - {file.path for file in own} - {release.PYPROJECT}):
         if file_path in left:
-            raise UsageError(f"{file_path} is a name of a kind that tools obey", hint=form_fault(file_path) or "")
+            raise UsageError(f"{file_path} is a name of a kind that tools may obey", hint=form_fault(file_path) or "")
         notes = (*notes, f"left out, because tools obey files of such names: {', '.join(left)[:200]}")
         notes = (*notes, f"to keep {left[0]}: {form_fault(left[0])}")
     about = description.description.strip() or _docstring(files, class_name, file_path)

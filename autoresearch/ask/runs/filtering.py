@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import chain
 
 from autoresearch.ask.requests import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import cached_answer, roster_of
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.filters import Condition, Filter, Order, OwnDevice, RunCounts
+from autoresearch.log.tables.filters import VALUE, Condition, Filter, Order, OwnDevice, RunCounts
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.record.encoding import COMMON, prefix_range
+from autoresearch.record.kinds import Run
 from autoresearch.text import one_line
 from autoresearch.words import RunMark
 
 ORDERS: dict[str, Order] = {"number": "time", "time": "time", "value": "value", "change": "change", "cost": "cost"}
 # Fewer characters begin too many ids.
 ID_LEAST = 4
+# Of the newest runs so many are read for the names of settings, and so many names told.
+_NAMES_READ, _NAMES_TOLD = 20, 20
 _FOR_EVER = 1 << 62
 _CONDITION = re.compile(r'\s*([^"\\<>=|]+?)\s*(<=|>=|<|>|=)\s*([^<>=]+?)\s*')
 
@@ -28,6 +32,7 @@ def filter_of(log: Log, task: bytes, request: Filtered, *, me: bytes | None = No
 
     Raises UsageError where ``by`` is no beginning of a key, ``state`` no mark, or ``where`` no condition.
     """
+    metric = log.tasks.stated(task, "metric", "name")
     marks, words = marks_in(request.state), request.q.strip()
     match, ids = (log.texts.matching_runs(task, words), _ids_beginning_with(words)) if words else ("", None)
     authors, own = _devices_of(log, task, request.by, me) if request.by else (None, ())
@@ -44,13 +49,24 @@ def filter_of(log: Log, task: bytes, request: Filtered, *, me: bytes | None = No
         match=match,
         ids=ids,
         setting=request.has,
-        where=conditions_in(request.where),
+        where=tuple(_of_value(condition, metric) for condition in conditions_in(request.where)),
     )
 
 
 def counts_of(log: Log, criteria: Filter) -> RunCounts:
-    """How many runs of each mark a filter finds; kept until the log changes."""
-    return cached_answer(log, "counts", criteria, lambda: log.listing.counts(criteria))
+    """How many runs of each mark a filter finds; kept until the log changes.
+
+    Raises UsageError where it finds none by the name of a setting that no run of the task has.
+    """
+    counts = cached_answer(log, "counts", criteria, lambda: log.listing.counts(criteria))
+    names = [] if counts.marks else [condition.setting for condition in criteria.where if condition.setting != VALUE]
+    newest = log.runs.newest(criteria.task, limit=_NAMES_READ) if names else []
+    for name in names if newest else []:
+        if not log.listing.has_setting(criteria.task, name):
+            settings = dict.fromkeys(chain(*(stored.record.body_as(Run).genome for stored in newest)))
+            told = ", ".join(one_line(each, 60) for each in ["value", *settings][:_NAMES_TOLD])
+            raise UsageError(f"no run has a setting “{one_line(name, 60)}”", hint=f"there are: {told}")
+    return counts
 
 
 def within(base: Filter | None, places: Places, request: Filtered) -> Filter | None:
@@ -82,6 +98,12 @@ def _condition(text: str) -> Condition:
         )
     words = zip(numbers, operand.split("|"), strict=True)
     return Condition(setting, sign, tuple(word if number is None else number for number, word in words))
+
+
+def _of_value(condition: Condition, metric: object) -> Condition:
+    """The same condition; the metric's name stands for the value, unless it is compared with words."""
+    is_value = condition.setting == metric and all(isinstance(operand, float) for operand in condition.operands)
+    return condition._replace(setting=VALUE) if is_value else condition
 
 
 def _number(word: str) -> float | None:

@@ -14,7 +14,7 @@ from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import WHERE_CHARACTERS, GroupsOf
 from autoresearch.ask.runs.answers import GroupsAnswer, GroupView
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.filtering import conditions_in, filter_of, within
+from autoresearch.ask.runs.filtering import conditions_in, counts_of, filter_of, within
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import cached_answer
@@ -59,6 +59,8 @@ def _groups(log: Log, task: FoundTask, request: GroupsOf, me: bytes | None) -> G
     if criteria and not log.hidden:
         criteria = replace(criteria, hidden=True)
     runs = log.listing.by_settings(criteria, request.setting) if criteria else []
+    if criteria and not runs:
+        counts_of(log, criteria)  # a condition on what no run has is an error there
     columns = list(zip(*runs, strict=True)) if runs else [()] * (3 + len(request.setting))
     ns, marks, reported, *settings = columns
     binned = [_bins(name, Counter(column)) for name, column in zip(request.setting, settings, strict=True)]
@@ -77,7 +79,7 @@ def _groups(log: Log, task: FoundTask, request: GroupsOf, me: bytes | None) -> G
         bins = [of.bins[at] for of, at in zip(binned, places, strict=True)]
         ranked = sorted(groups[places])
         values = [sign * value for value, _ in ranked]
-        quarter = (len(values) - 1) // 4
+        quarter = (len(values) + 1) // 4
         ends = sorted((values[quarter], values[-1 - quarter])) if len(values) >= SPREAD_LEAST else (None, None)
         where = ",".join(each.where for each in bins) if all(each.where for each in bins) else ""
         best.append(ranked[0][1] if ranked else 0)

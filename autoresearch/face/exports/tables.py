@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -95,6 +96,7 @@ _NAMES = {
 # The numbers of such a row are zeros that nobody measured.
 _CRASHED = ("crash", "crashed", "fail", "failed", "error", "oom", "timeout")
 _NO_NUMBER = ("", "-", "–", "n/a", "na", "none", "null")
+_DIGEST = re.compile("[0-9a-f]{64}")
 MAXIMUM_TEXT = 2048
 MAXIMUM_STATUS = 32
 MAXIMUM_NAME = 64
@@ -125,12 +127,16 @@ def _typed(cell: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRow:
-    """One experiment of the file, with its numbers by the names of their columns."""
+    """One experiment of the file, with its numbers by the names of their columns.
+
+    ``task`` is the digest of its task, where the file names one as exports of this program do.
+    """
 
     commit: str
     numbers: dict[str, float | None]
     status: str
     description: str
+    task: str = ""
 
     def note(self, task: bytes | None) -> Note:
         """The row as the body of a note. ``origin`` names the row by its content, so that it is added once."""
@@ -154,6 +160,7 @@ class _TableHeader:
     status: int | None
     description: int
     numbers: dict[str, int]
+    task: int | None = None
 
     @property
     def width(self) -> int:
@@ -188,7 +195,7 @@ def _header(cells: list[str]) -> _TableHeader:
     if not 0 < len(numbers) <= MAXIMUM_NUMBERS or not all(0 < len(name) <= MAXIMUM_NAME for name in numbers):
         sentence = f"the first line names no column of numbers, more than {MAXIMUM_NUMBERS}, or one too long"
         raise UsageError(sentence, hint=f"such as: {' '.join(column.name for column in COLUMNS)}")
-    return _TableHeader(commit, status, description, numbers)
+    return _TableHeader(commit, status, description, numbers, names.index("task") if "task" in names else None)
 
 
 def _place(names: list[str], kind: str) -> int | None:
@@ -208,7 +215,8 @@ def _row(line: str, header: _TableHeader, number: int) -> ExperimentRow:
         raise UsageError(f"line {number}: commit and description need 1 to {MAXIMUM_TEXT - 2} characters")
     crashed = status.lower() in _CRASHED
     numbers = {name: None if crashed else _number(cells[place], number, name) for name, place in header.numbers.items()}
-    return ExperimentRow(commit=commit, numbers=numbers, status=status, description=description)
+    task = cells[header.task] if header.task is not None and header.task < len(cells) else ""
+    return ExperimentRow(commit, numbers, status, description, task if _DIGEST.fullmatch(task) else "")
 
 
 def _number(text: str, line: int, column: str) -> float | None:

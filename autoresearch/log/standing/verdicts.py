@@ -33,6 +33,8 @@ def verdict(log: Log, run: Record) -> str:
         is_final = log.beliefs.of([run.id]).get(run.id) is Disbelief.FLOOR
         hint = "" if is_final else f"; if the number is true: autoresearch run believe {short_id(run.id)}"
         return disbelief_sentence(log, run.id) + hint
+    if body.value is None and not judged.voters and not any(judged.evidence):
+        return "it has no value, so there is nothing to verify"
     missing = ""
     if judged.state in UNDECIDED and body.value is not None and log.trust.names_anybody:
         terms = verification.terms_of(log, body, verification.voters_at(log, run))

@@ -29,6 +29,7 @@ _BY_ZEROS = "listing AS l INDEXED BY listing_zeros CROSS JOIN run AS r ON r.n = 
 _BY_NUMBER = "run AS r CROSS JOIN listing AS l ON l.n = r.n"
 _KEYS: dict[Order, str] = {"value": "l.value", "change": "l.delta", "cost": "r.cpu_ms"}
 _VISIBLE = VISIBLE.format("r")
+_SETTING = "json_extract(CAST(r.genome AS TEXT), ?)"
 _ROWS = """
 SELECT r.n, r.id, r.author, r.time, r.cpu_ms, r.parent, l.mark, l.value, l.delta, coalesce(s.state, 'reported'),
     s.margin, coalesce(s.runs, 0), l.zeros, iif(r.status = 'ok', r.value, NULL),
@@ -304,6 +305,11 @@ class Listing:
         values = (selection.board, *map(_place_of, names), *query.values)
         return self._reader.read(text, values)
 
+    def has_setting(self, task: bytes, name: str) -> bool:
+        """Whether a run of a task names a setting or part."""
+        text = f"SELECT 1 FROM {_BY_TIME} WHERE r.task = ? AND {_SETTING} IS NOT NULL LIMIT 1"  # noqa: S608
+        return bool(self._reader.read(text, (task, _place_of(name))))
+
     def ids(self, runs: Collection[int]) -> dict[int, bytes]:
         """The ids of runs by their numbers."""
         return dict(self._reader.among("SELECT n, id FROM run WHERE n IN ({})", runs))
@@ -513,8 +519,7 @@ def _add_marks(query: _Query, selection: Filter) -> None:
 
 def _setting(name: str) -> str:
     """The value of a setting of ``run AS r``. Of a run that has settings, a part that it does not name is off."""
-    value = "json_extract(CAST(r.genome AS TEXT), ?)"
-    return f"iif(length(r.genome) > 2, coalesce({value}, 0), NULL)" if name.startswith("+") else value
+    return f"iif(length(r.genome) > 2, coalesce({_SETTING}, 0), NULL)" if name.startswith("+") else _SETTING
 
 
 def _place_of(setting: str) -> str:

@@ -31,7 +31,7 @@ from autoresearch.run.attack.report import (
 from autoresearch.run.attack.target import ATTACKS_VERSION
 from autoresearch.task.folder_state import STATE_FOLDER, write_files
 from autoresearch.task.folders import copy_task, pin_baseline
-from autoresearch.task.loading import MANIFEST, load_task, program_in, read_file
+from autoresearch.task.loading import MANIFEST, load_task, program_in, read_file, shipped_as
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
 from autoresearch.text import counted, latin
@@ -40,7 +40,6 @@ from autoresearch_cli.ideas import program_text
 from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.rendering.output import say
 
-# Beside the task's other state: the programs that got through.
 PROGRAMS = "attacks"
 SECONDS, QUICK_SECONDS = 300.0, 60.0
 # Before the name of a cheat that a person or an agent wrote.
@@ -51,6 +50,16 @@ _RESULT = 1000
 _COMPARED = 5
 # A mend that does not hold is asked for again, so often in all; where the last one lies.
 _MENDS, MENDED, MEND_DIFF = 3, "mended", "mend.diff"
+
+
+def is_shipped(task: Task) -> bool:
+    """Whether a task's folder is that which comes with the program: nobody's own, and perhaps not to be written."""
+    return task.folder == shipped_as(task).folder
+
+
+def programs_place(task: Task) -> Path:
+    """Where programs that got through are kept: beside the task, or if that is nobody's own, in this node's state."""
+    return (home.paths().state / task.name if is_shipped(task) else task.folder / STATE_FOLDER) / PROGRAMS
 
 
 def written_cheats(task: Task, programs: Sequence[str]) -> dict[str, str]:
@@ -104,7 +113,7 @@ def _named(words: str, digest: str) -> str:
 def kept_cheats(task: Task) -> dict[str, str]:
     """The cheats that got through before, by name. One that is no program of the task any more is left out, as said."""
     cheats: dict[str, str] = {}
-    for place in sorted((task.folder / STATE_FOLDER / PROGRAMS).glob(f"{_OWN}*")):
+    for place in sorted(programs_place(task).glob(f"{_OWN}*")):
         try:
             cheats[place.name] = program_in(place, task.recipe, task.harness).decode()
         except AutoresearchError as error:
@@ -194,7 +203,7 @@ def mended(task: Task, report: AttackReport, seconds: float) -> MendView | None:
     """
     through = {row.name: Path(row.folder) for row in report.rows if row.result == "through" and row.folder}
     holes = [f"{hole.sentence}. {hole.mend}\n{hole.diff}" for hole in report.holes]
-    place, tried = task.folder / STATE_FOLDER / MENDED, dict[str, str]()
+    place, tried = programs_place(task).with_name(MENDED), dict[str, str]()
     try:
         for _ in range(_MENDS if through else 0):
             answer = home.client().ask(Node.cheat, CheatRequest(task=str(task.folder), tried=tried, holes=holes))
@@ -262,8 +271,7 @@ def attacked_before(task: Task, *, try_it: bool) -> str:
     if report is None or report.attacks != ATTACKS_VERSION:
         say(f"attacking {task.name}: at most {QUICK_SECONDS:.0f} s; --no-attack leaves it out")
         try:
-            place = task.folder / STATE_FOLDER / PROGRAMS
-            report = attack_here(task, quick=True, only="", seconds=QUICK_SECONDS, place=place)
+            report = attack_here(task, quick=True, only="", seconds=QUICK_SECONDS, place=programs_place(task))
             write_report(task.folder, report)
         except AutoresearchError as error:
             return f"{error}"

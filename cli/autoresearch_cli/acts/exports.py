@@ -36,7 +36,7 @@ from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query
 from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
 from autoresearch.face.pages.run import board_content, lineage_content, run_content
-from autoresearch.paths import put_folder, typed_path
+from autoresearch.paths import output_path, put_folder, typed_path
 from autoresearch.project.exchange.fetching import components_of_run
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.task.folders import is_taken
@@ -69,7 +69,7 @@ def export_with(form: str, name: str, task: str, *, hidden: bool, follow: bool, 
         digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
         all_tasks = (task_of(desk.log, digest) for digest in digests)
         tasks = [desk.task(task)] if task else [each for each in all_tasks if each]
-        written = _write(desk, form, extension, tasks, place)
+        written = _write(desk, form, extension, tasks, output_path(name, or_folder=True))
     if json:
         print_json(ExportAnswer(file=name, format=form, runs=written.runs))
         return
@@ -82,8 +82,6 @@ def _write(desk: Desk, form: str, extension: object, tasks: list[FoundTask], pla
     """Write a file or a new folder. It appears when it is whole; an earlier file is replaced then."""
     if place.is_dir() and is_taken(place):
         raise Refused(f"{place} exists already", hint="give a new folder")
-    if not place.parent.is_dir():
-        raise UsageError(f"{place.parent} is no folder", hint="make it, or name another")
     with _errors_of(form, place):
         beside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
         try:

@@ -17,21 +17,21 @@ from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.people import REPORT_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.run.attack.report import AttackReport, ComparedReport, HoleView, write_report
-from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.folders import is_taken
-from autoresearch.task.loading import load_task, shipped_as
+from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.text import brief, counted
 from autoresearch_cli import home
 from autoresearch_cli.acts.attacks import (
     MEND_DIFF,
-    PROGRAMS,
     QUICK_SECONDS,
     SECONDS,
     Thinker,
     attack_here,
     compared,
+    is_shipped,
     mended,
+    programs_place,
     written_cheats,
 )
 from autoresearch_cli.acts.task_folders import named_folder
@@ -89,13 +89,12 @@ def attack(  # noqa: PLR0913 - each is an option of the command
     the baseline still has a value. They lie in .autoresearch/mended, and your files stay as they are.
     """
     task = load_task(named_folder(folder) if folder else home.task_folder(""))
-    is_shipped = task.folder == shipped_as(task).folder
     if rounds and (only or programs or quick):
         raise UsageError(
             "--rounds tries cheats of your model or agent alone", hint="leave out --only, --program, --quick"
         )
     is_part = bool(only or programs or rounds)
-    if publish and (is_part or is_shipped):
+    if publish and (is_part or is_shipped(task)):
         what = "one attack is no report" if is_part else f"{task.folder} comes with the program"
         hint = (
             "leave out --only, --program and --rounds"
@@ -107,7 +106,7 @@ def attack(  # noqa: PLR0913 - each is an option of the command
     seconds, cheats = budget or (QUICK_SECONDS if quick else SECONDS), written_cheats(task, programs or [])
     more = Thinker(task, rounds).cheat if rounds else None
     report = attack_here(task, quick=quick, only=only, seconds=seconds, place=place, cheats=cheats, more=more)
-    if not is_part and not is_shipped:
+    if not is_part and not is_shipped(task):
         write_report(task.folder, report)
     fix = mended(task, report, seconds) if mend and report.through else None
     try:
@@ -129,7 +128,8 @@ def attack(  # noqa: PLR0913 - each is an option of the command
             diff = shlex.quote(f"{fix.folder}/{MEND_DIFF}")
             say(f"read {diff}, then: patch -p1 -d {shlex.quote(str(task.folder))} < {diff}")
         elif report.holes:
-            say(f"→ mend {counted(len(report.holes), 'hole')}, then: autoresearch task attack")
+            again = shlex.join(filter(None, ["autoresearch", "task", "attack", folder]))
+            say(f"→ mend {counted(len(report.holes), 'hole')}, then: {again}")
         else:
             say("it says nothing of attacks that were not tried; a person may know more")
         if publish:
@@ -182,7 +182,7 @@ def reports(
 
 def _place_for_programs(task: Task, keep: str) -> Path:
     if not keep:
-        return task.folder / STATE_FOLDER / PROGRAMS
+        return programs_place(task)
     place = typed_path(keep).absolute()
     if is_taken(place):
         raise UsageError(f"{place} holds something already", hint="give a new folder")

@@ -264,7 +264,7 @@ def import_rows(
         typer.Option(
             "--task",
             metavar="DIR",
-            help="The task folder that a results.tsv belongs to. Left out: the file's own, else the configured one.",
+            help="The task folder that a results.tsv belongs to. Left out: as the file or its folder says.",
         ),
     ] = "",
     json: Json = False,
@@ -280,9 +280,16 @@ def import_rows(
         _import_bundle(file, path, json=json)
         return
     rows = read_rows(_text(path))
+    digests = {row.task for row in rows} - {""}
+    if len(digests) > 1:
+        one_each = (
+            "autoresearch run export --task NAME -o FILE writes those of one; --bundle FILE moves the runs themselves"
+        )
+        raise UsageError(f"{path} has runs on {len(digests)} tasks, and notes are about one", hint=one_each)
     # A results.tsv usually lies in its task's folder.
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
-    digest = load_task(home.task_folder(task or beside)).digest
+    stated = bytes.fromhex(digests.pop()) if digests and not task else None
+    digest = stated or load_task(home.task_folder(task or beside)).digest
     added = _append([row.note(digest) for row in rows])
     if json:
         print_json(ImportAnswer(file=file, added=added, present=len(rows) - added))

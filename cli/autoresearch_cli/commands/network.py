@@ -39,7 +39,7 @@ INVITE_USES, INVITE_DAYS = 1, 7
 
 @app.command(
     "network new",
-    ("autoresearch network new tea", "write tea.toml"),
+    ("autoresearch network new tea --for friends", "write tea.toml: whoever you invite counts"),
     ("autoresearch network new lab --for lab", "a team's own machines; you are the founder"),
     ("autoresearch network new tea --for open --attestor KEY --attestor KEY", "with its attestors"),
     see="network join, node id show",
@@ -83,7 +83,10 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     )
     path = output_path(output or f"{name}.toml")
     if path.exists():
-        raise Refused(f"{path} exists", hint="choose another file with -o: a network is never overwritten")
+        raise Refused(
+            f"{path} exists",
+            hint="another file with -o; a network is never overwritten, so delete it if nobody joined it",
+        )
     save_manifest(path, manifest)
     nobody = _why_nobody_counts(manifest.trust)
     _report(msgspec.structs.replace(_answer(manifest, path, []), note=nobody), json=json)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,12 +28,14 @@ from autoresearch_cli import home
 from autoresearch_cli.acts.edits import bring
 from autoresearch_cli.catalogue import Answered, CommandApp, Folder, Json, complete_reference
 from autoresearch_cli.ideas import (
+    Again,
     Anyway,
     Hypothesis,
     Parent,
     idea_in,
     idea_of,
     refuse_dead_end,
+    refuse_repetition,
     request,
     vary,
     wait_for_runs,
@@ -109,11 +112,14 @@ def propose(
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds.")] = 1,
+    again: Again = False,
     anyway: Anyway = False,
 ) -> Answered:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
     idea = idea_of(program, task, parent, hypothesis)
     client = home.client()
+    for number in range(seeds) if not again else ():
+        refuse_repetition(replace(idea, replicate=idea.replicate + number), other_seed="")
     if not anyway:
         refuse_dead_end(idea)
     answer = client.ask(Node.propose, request(idea, seeds=seeds))
@@ -279,7 +285,7 @@ def suggest_changes(
         settings = {name: only for name, (only,) in grid.items()}
         answer = suggest(desk.log, desk.blobs, task, count, settings, me=desk.me, now_ms=home.now_ms())
     yield answer
-    print_suggestions(answer, task.metric.name)
+    print_suggestions(answer, task.metric.name, folder or ("." if home.folder_here() else str(task.folder)))
 
 
 MINUTES = 30

@@ -5,6 +5,7 @@ Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is publishe
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from shlex import quote
 from typing import Annotated, Any
@@ -16,19 +17,28 @@ from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.show import record_view
-from autoresearch.errors import DaemonNotRunning, UsageError
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
 from autoresearch.face.columns.runs import RUN_COLUMNS, group_columns
 from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
-from autoresearch.words import HELD
+from autoresearch.words import HELD, WorkState
 from autoresearch_cli import catalogue, home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
 from autoresearch_cli.groups import VerbAndNoun
-from autoresearch_cli.ideas import Anyway, Hypothesis, Parent, idea_in, refuse_dead_end, refuse_repetition, request
+from autoresearch_cli.ideas import (
+    Again,
+    Anyway,
+    Hypothesis,
+    Parent,
+    idea_in,
+    refuse_dead_end,
+    refuse_repetition,
+    request,
+)
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.outcomes import record_of, tell_run
 from autoresearch_cli.rendering.boards import row_words
@@ -76,9 +86,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     ] = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="How many seeds, from --replicate on.")] = 1,
     allow_packages: catalogue.AllowPackages = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")
-    ] = False,
+    again: Again = False,
     anyway: Anyway = False,
     json: catalogue.Json = False,
 ) -> None:
@@ -118,8 +126,11 @@ def run(  # noqa: PLR0913 - each is an option of the command
 
 
 def _through_daemon(idea: Idea, display: Display) -> str:
-    """Have the daemon do it and wait for the end. Returns the record's id."""
-    client = home.client()
+    """Have the daemon do it and wait for the end. Returns the record's id.
+
+    Raises DaemonNotRunning where none runs or it is killed, AutoresearchError where a person stops it.
+    """
+    client, state = home.client(), ""
     with client.events() as events:
         proposed = client.ask(Node.propose, request(idea)).proposed[0]
         status = client.ask(Node.status)
@@ -129,14 +140,20 @@ def _through_daemon(idea: Idea, display: Display) -> str:
             say(f"{waits.title}: waits {waits.reason} (Ctrl-C leaves it in the queue)")
         monitor = EventMonitor(display, only=proposed)
         try:
-            for event in events:
-                if event.kind == "state" and text_in(event, "state") in HELD:
-                    say(f"the run waits: {text_in(event, 'reason')} (Ctrl-C leaves it in the queue)")
-                if monitor.take(event):
-                    return record_of(event)
+            with suppress(DaemonNotRunning):  # why it ended is seen below
+                for event in events:
+                    state = text_in(event, "state") if event.kind == "state" else state
+                    if event.kind == "state" and state in HELD and state != WorkState.STOPPING:
+                        say(f"the run waits: {text_in(event, 'reason')} (Ctrl-C leaves it in the queue)")
+                    if monitor.take(event):
+                        return record_of(event)
         except KeyboardInterrupt:
             say("the run stays with the daemon: autoresearch status")
             raise
+    if state == WorkState.STOPPING:
+        raise AutoresearchError(
+            "the daemon was stopped before the run ended", hint="autoresearch up, then the same again"
+        )
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
@@ -194,7 +211,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         "hidden": hidden,
     }
     if group:
-        yield from _groups(criteria, group)
+        yield from _groups(criteria, group, task)
         return
     answer = home.ask(questions.runs, requests.RunsOf(**criteria, sort=sort, page=page, size=limit))
     if page > answer.pages:
@@ -215,8 +232,8 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     say("→ autoresearch show ID, autoresearch diff ID")
 
 
-def _groups(criteria: dict[str, Any], group: list[str]) -> catalogue.Answered:
-    """The runs that are chosen in groups by one setting or two."""
+def _groups(criteria: dict[str, Any], group: list[str], task: str) -> catalogue.Answered:
+    """The runs that are chosen in groups by one setting or two; ``task`` as it was typed."""
     if len(group) > 2:
         raise UsageError("runs are grouped by one setting or two", hint="autoresearch run list --group LR --group OPT")
     answer = home.ask(questions.groups, requests.GroupsOf(**criteria, setting=group))
@@ -230,8 +247,12 @@ def _groups(criteria: dict[str, Any], group: list[str]) -> catalogue.Answered:
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
         print_list(group_columns(answer), answer.groups, now_ms=home.now_ms())
-    if where := next((view.where for view in answer.groups if view.where), ""):
-        say(f"→ autoresearch run list --where {quote(where)} lists the runs of the first")
+    if first := next((view.where for view in answer.groups if view.where), ""):
+        chosen = {"state": "state", "by": "by", "has": "has", "q": "find", "hardware": "hardware"}
+        words = [f" --{option} {quote(criteria[name])}" for name, option in chosen.items() if criteria[name]]
+        words += [f" --task {quote(task)}"] if task else []
+        where = quote(",".join(filter(None, [criteria["where"], first])))
+        say(f"→ autoresearch run list{''.join(words)} --where {where} lists the runs of the first")
 
 
 @app.command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from autoresearch.ask.acts.varying import VaryAnswer
@@ -29,12 +30,13 @@ def print_experiment(answer: VaryAnswer, settings: Sequence[str], metric: str) -
         print_line(f"the program itself forbids {counted(answer.left_out, 'combination')}", gap=True)
 
 
-def print_suggestions(answer: SuggestAnswer, metric: str) -> None:
-    """What the search would try, what it knows too little for, and how a change is run."""
+def print_suggestions(answer: SuggestAnswer, metric: str, folder: str) -> None:
+    """What the search would try, what it knows too little for, and how a change of the task's folder is run."""
     print_list(experiments.suggestion_columns(metric), answer.suggestions)
     if all(suggestion.expected is None for suggestion in answer.suggestions):
         say("the search knows too few runs to expect a value")
     first = answer.suggestions[0]
     sets = " ".join(f"--set {name}={experiments.setting_text(new)}" for name, (_, new) in first.change.items())
-    checkout = f"autoresearch run checkout . --run {first.parent} && " if first.parent else ""
-    say(f"→ {checkout}autoresearch run vary . {sets}" if sets else "→ autoresearch work --runs 1")
+    place = quote(folder)
+    checkout = f"autoresearch run checkout {place} --run {first.parent} && " if first.parent else ""
+    say(f"→ {checkout}autoresearch run vary {place} {sets}" if sets else f"→ autoresearch work {place} --runs 1")

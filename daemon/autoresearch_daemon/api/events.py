@@ -80,7 +80,7 @@ async def follow(
 ) -> None:
     """Send what the cursor missed, then what happens, until the daemon stops or the listener falls behind.
 
-    A listener that leaves cancels the handler.
+    That it stops is the last that is sent. A listener that leaves cancels the handler.
     """
     with node.subscribe() as queue:
         # Subscribed before the replay is read: an event between the two comes twice and is dropped once, never lost.
@@ -88,15 +88,18 @@ async def follow(
         for event in missed(node, cursor):
             await send(stream, event)
             replayed = event.id
-        while not ending.done():
-            coming = asyncio.ensure_future(queue.get())
-            try:
-                await asyncio.wait((coming, ending), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                coming.cancel()
-            if not coming.done():
-                return None
-            event = coming.result()
+        while not (ending.done() and queue.empty()):
+            if queue.empty():
+                coming = asyncio.ensure_future(queue.get())
+                try:
+                    await asyncio.wait((coming, ending), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    coming.cancel()
+                if not coming.done():
+                    continue
+                event = coming.result()
+            else:
+                event = queue.get_nowait()
             if event.kind == STALE:
                 return await send(stream, event)
             if event.id == 0 or event.id > replayed:

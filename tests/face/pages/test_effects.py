@@ -167,7 +167,8 @@ async def test_conditions_on_settings_and_the_value_choose_the_runs_of_the_table
             assert await titles_where("OPT=3") == await titles_where("OPT>=1") == {"run 3"}, "a word is no number"
             assert await titles_where("+muon=1") == {"run 1"}
             assert await titles_where("+muon=0,value<9") == {"run 0", "run 2", "run 3"}
-            assert await titles_where("OTHER>0") == set()
+            assert await titles_where("LR>9") == set()
+            assert "there are: value, LR, OPT" in await titles_where("OTHER>0", status=400)
             for wrong in ("LR", "LR>=much", "LR=>1", '"LR"=1', "<b>>1"):
                 assert "such as LR&gt;=0.01" in await titles_where(wrong, status=400)
             async with session.get(f"{site}/", params={"where": "LR<0.02"}) as response:

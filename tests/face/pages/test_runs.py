@@ -81,7 +81,7 @@ async def test_a_failed_run_leads_with_its_end(pages):
     page = whole_page(await pages("crashed"))
     assert "division by zero" in page.text
     assert "failed" in page.text
-    assert "Only its author has measured it." in page.text
+    assert "It has no value, so there is nothing to verify." in page.text
     assert not any("verify" in command for command in page.commands)
 
 
