@@ -315,3 +315,40 @@ def test_on_a_terminal_a_person_is_asked_with_the_guesses_as_defaults(tmp_path: 
     assert "Number to improve [score]:" in screen
     task = load_task(folder)
     assert (task.metric.name, task.metric.direction, task.budget.amount) == ("steps", "maximize", 9.0)
+
+
+COMMANDED = """import argparse
+parser = argparse.ArgumentParser()
+train = parser.add_subparsers(dest="cmd", required=True).add_parser("train")
+train.add_argument("--lr", type=float, default=0.1)
+print("loss:", parser.parse_args().lr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("", "", "→ give it what it wants: --command 'python main.py …'"),
+        ("train.sh", "set -e\npython main.py train --lr 0.3\n", "--command 'python main.py train --lr 0.3'"),
+        ("Makefile", "train:\n\tpython3 main.py train\n", "--command 'python3 main.py train'"),
+        ("README.md", "Run `python main.py train`.\n", "--command 'python main.py train'"),
+        ("train.sh", 'python main.py train --lr "$LR"\n', "→ give it what it wants"),
+    ],
+)
+def test_a_program_that_wants_arguments_is_started_as_the_folder_says(
+    process: Process, tmp_path: Path, name: str, text: str, hint: str
+) -> None:
+    folder = tmp_path / "commanded"
+    folder.mkdir()
+    (folder / "main.py").write_text(COMMANDED)
+    if name:
+        (folder / name).write_text(text)
+    refused = process("task", "new", str(folder), "--metric", "loss")
+    assert refused.returncode == 2
+    assert "the following arguments are required: cmd" in refused.stderr
+    assert hint in refused.stderr
+    if "--command 'python main.py train" in hint:
+        command = re.search(r"--command '([^']*)'", hint)
+        assert command
+        made = process("task", "new", str(folder), "--metric", "loss", "--once", "--command", command[1])
+        assert made.returncode == 0, made.stderr

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -24,11 +25,12 @@ from autoresearch.settings import Work
 from autoresearch.task import needs
 from autoresearch.task.evaluator_template import Artifact
 from autoresearch.task.folders import MEMORY_MIB, draft_task
-from autoresearch.task.loading import load_task
+from autoresearch.task.loading import load_task, read_file
 from autoresearch.task.model import Recipe, Task
 from autoresearch.task.needed import Needed, describe_needed, missed_files, needed_files
 from autoresearch.task.printed import read_metric
 from autoresearch.task.seeds import reseeded_line
+from autoresearch.text import one_line
 
 if TYPE_CHECKING:
     from autoresearch.record.kinds import RunOutcome
@@ -41,6 +43,11 @@ MORE_SECONDS_HINT = (
 )
 # An option that says how much a program does.
 _AMOUNT_OPTION = re.compile(r"[\"'](--[\w-]*(?:steps|iters|iterations|epochs|episodes|rounds))[\"']")
+_WANTS_ARGUMENTS = re.compile(r"arguments? (?:is|are) required|missing (?:command|argument|option)|usage: ", re.I)
+# Files that say how a program is started, and such a line without what a shell puts into it.
+_STARTING_FILES = "*.sh", "*akefile", "*.mk", "justfile", "README*"
+_STARTING_LINE = re.compile(r"(?:^|[\s`@])(python3? (?:-m [\w.]+|[\w./-]+\.py)\b[^\n`$|&;<>\\{}#]*)(?:$|[`#])", re.M)
+_LINE_CHARACTERS = 200
 # So often a person who waits for a program is told that it still runs.
 SILENT_SECONDS = 20.0
 # So many lines of a program that did not end are quoted.
@@ -210,6 +217,10 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     if outcome.status == RunStatus.OK:
         return printed
     hint = "mend it, or look at what it prints: " + recipe.command
+    if start := _other_start(look.place, recipe.command):
+        hint = f"if {start.file} starts it as it should be: --command {shlex.quote(start.line)}; or {hint}"
+    elif _WANTS_ARGUMENTS.search(outcome.reason):
+        hint = f"give it what it wants: --command {shlex.quote(f'{recipe.command} …')}"
     if reason := next((why for name, why in look.needed.left_out.items() if f"'{name}" in outcome.reason), ""):
         hint = f"its runs don't see that: {reason}"
     if module := re.search(r"No module named '([^'.]+)", outcome.reason):
@@ -219,6 +230,27 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     elif way := way_out(text, level):
         hint = way
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+class _Start(NamedTuple):
+    """A line of a file that starts a program."""
+
+    file: str
+    line: str
+
+
+def _other_start(place: Path, command: str) -> _Start | None:
+    """How a script, a makefile or a README of the folder starts its program, where that is not how it was started."""
+    for path in chain.from_iterable(sorted(place.glob(pattern)) for pattern in _STARTING_FILES):
+        try:
+            text = read_file(place, path.name).decode("utf-8", "replace")
+        except UsageError:
+            continue
+        for match in _STARTING_LINE.finditer(text):
+            line = one_line(match[1], _LINE_CHARACTERS)
+            if line != command and not line.endswith("…"):
+                return _Start(path.name, line)
+    return None
 
 
 def _end_hint(task: Task, command: str) -> str:

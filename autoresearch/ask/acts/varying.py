@@ -171,8 +171,14 @@ def admitted(parameter: Parameter, raw: object) -> Value:
                 value = None
     admitted_value = parameter.admit(value)
     if admitted_value is None:
-        range_ = "on or off" if isinstance(parameter.default, bool) else str(parameter.range)
-        raise UsageError(f"{parameter.name} can't be {raw}", hint=f"it is {range_}")
+        if isinstance(parameter.default, bool | str):
+            hint = f"it is {'on or off' if isinstance(parameter.default, bool) else parameter.range}"
+        else:
+            kind = "a whole number" if isinstance(parameter.default, int) else "a number"
+            hint = (
+                f"it is {kind}{' above 0' if parameter.range.kind == 'log' else ''}; the search takes {parameter.range}"
+            )
+        raise UsageError(f"{parameter.name} can't be {raw}", hint=hint)
     return admitted_value
 
 

@@ -186,6 +186,7 @@ def with_voter(
     voter = voter_view(log, root, now_ms) if attested else None
     is_counted = roster_of(log).voter(root, now_ms).attested
     way = "" if is_counted else way_to_count(log, root, now_ms, seen=seen, joins=joins)
+    voter = voter and msgspec.structs.replace(voter, me=True)
     return msgspec.structs.replace(answer, attested=attested, voter=voter, to_count=way, note=too_few(log))
 
 

@@ -95,7 +95,6 @@ def _chosen(name: str, *, archived: bool) -> ArchivedAnswer:
 
 
 app = CommandApp()
-NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind one: LR = 0.01  # 0.001 .. 0.1"
 
 
 @app.command(
@@ -197,7 +196,11 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     unnamed = task.name == UNNAMED and not name_of_task(place)
     say(f"{place} is a task: {answer.metric}, {answer.direction}{_NO_NAME if unnamed else ''}")
     names = [constant.name for constant in answer.search]
-    say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
+    say(
+        f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}"
+        if names
+        else str(nothing_to_change(task.program.decode()))
+    )
     _say_all(left)
     typed = shlex.quote(folder)
     if referee:
@@ -413,7 +416,7 @@ def describe(task: Task) -> TaskAnswer:
         artifact=task.evaluator.artifact if task.evaluator else "",
         search=[
             ConstantAnswer(name=constant.name, value=constant.value, range=str(constant.range))
-            for constant in constants(task.baseline.decode()).values()
+            for constant in (constants(task.baseline.decode()) or constants(task.program.decode())).values()
             if constant.range and not commanded.gives(constant.name)
         ],
         files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
@@ -454,7 +457,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         *((("python", answer.venv),) if answer.venv else ()),
         *(("fixed", file) for file in answer.files),
         *(("searched", f"{constant.name} = {constant.value}: {constant.range}") for constant in answer.search),
-        *(() if answer.search else [("searched", str(nothing_to_change(task.baseline.decode())))]),
+        *(() if answer.search else [("searched", str(nothing_to_change(task.program.decode())))]),
     ]
 
 
