@@ -64,8 +64,8 @@ def counts_of(log: Log, criteria: Filter) -> RunCounts:
     for name in names if newest else []:
         if not log.listing.has_setting(criteria.task, name):
             settings = dict.fromkeys(chain(*(stored.record.body_as(Run).genome for stored in newest)))
-            told = ", ".join(one_line(each, 60) for each in ["value", *settings][:_NAMES_TOLD])
-            raise UsageError(f"no run has a setting “{one_line(name, 60)}”", hint=f"there are: {told}")
+            choices = ", ".join(one_line(each, 60) for each in ["value", *settings][:_NAMES_TOLD])
+            raise UsageError(f"no run has a setting “{one_line(name, 60)}”", hint=f"there are: {choices}")
     return counts
 
 

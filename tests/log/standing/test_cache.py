@@ -134,10 +134,10 @@ def test_lists_charts_and_boards_that_were_asked_for_before_are_those_of_a_new_l
 
     def answers(log: Log) -> list[object]:
         task = find_task(log)
-        asked = [RunsOf(), RunsOf(where="value<1.5"), RunsOf(state="leading"), RunsOf(sort="value"), RunsOf(size=1)]
+        requests = [RunsOf(), RunsOf(where="value<1.5"), RunsOf(state="leading"), RunsOf(sort="value"), RunsOf(size=1)]
         charts = [ProgressOf(), ProgressOf(where="value<1.5"), ProgressOf(x="time", since=village.now_ms - 2500)]
         return [
-            *(runs_answer(log, blobs, task, request) for request in asked),
+            *(runs_answer(log, blobs, task, request) for request in requests),
             *(progress_answer(log, blobs, task, request) for request in charts),
             *(top_answer(log, task, limit=limit, author=who.public) for limit in (1, 50) for who in (ANN, BEN)),
         ]
