@@ -488,7 +488,7 @@ class WorkRule:
 WORK_RULES: dict[WorkKind, WorkRule] = {
     WorkKind.PERSON: WorkRule(
         "a run or a verification that a person asks for",
-        "it begins within a minute, or after a run in hand that was interrupted before",
+        "it begins within a minute; after a run in hand, where that was interrupted once already",
     ),
     WorkKind.VERIFICATION: WorkRule(
         "a verification that others wait for",

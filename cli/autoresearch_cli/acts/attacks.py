@@ -59,7 +59,7 @@ def is_shipped(task: Task) -> bool:
 
 def programs_place(task: Task) -> Path:
     """Where programs that got through are kept: beside the task, or if that is nobody's own, in this node's state."""
-    return (home.paths().state / task.name if is_shipped(task) else task.folder / STATE_FOLDER) / PROGRAMS
+    return (home.paths().state / "shipped" / task.name if is_shipped(task) else task.folder / STATE_FOLDER) / PROGRAMS
 
 
 def written_cheats(task: Task, programs: Sequence[str]) -> dict[str, str]:

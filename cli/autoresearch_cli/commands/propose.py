@@ -88,7 +88,8 @@ def next_program(
     files = " and ".join(answer.edit)
     named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
     measured = "" if answer.value is None else f": {value(answer.value)}"
-    say(f"{files} {'is now' if answer.changed else 'already is'} {named}{measured}")
+    be = "is" if len(answer.edit) == 1 else "are"
+    say(f"{files} {f'{be} now' if answer.changed else f'already {be}'} {named}{measured}")
     if answer.backup:
         back = f"cp {shlex.quote(answer.backup)} {shlex.quote(f'{answer.folder}/{answer.edit[0]}')}"
         say(f"your edit was never run; it is kept: {back} brings it back")
