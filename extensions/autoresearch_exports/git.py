@@ -34,7 +34,7 @@ from autoresearch.task.folder_state import keep_baseline, remember_start
 from autoresearch.task.folders import manifest_text
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.program import source_digest
-from autoresearch.text import counted
+from autoresearch.text import counted, one_line
 from autoresearch_exports.git_commits import Files, blob_id, mailmap, note, parents_first, run_commit, task_commit
 from autoresearch_exports.git_repository import (
     BRANCHES,
@@ -337,13 +337,15 @@ def export_task(desk: Desk, repository: Repository, task: bytes) -> UpdateResult
     )
     git = f"git -C {quote(str(repository.folder))}"
     steps = [f"{git} runs, or how the best run came about: {git} log -p main"]
-    return UpdateResult(answer, _lines(answer, best[:1], seen.best[:1]), bool(moves), refusal, steps)
+    name = one_line(str((log.tasks.definition(task) or {}).get("name")), 64)
+    return UpdateResult(answer, _lines(answer, name, best[:1], seen.best[:1]), bool(moves), refusal, steps)
 
 
-def _lines(answer: GitExportAnswer, main: Sequence[bytes], best: Sequence[bytes]) -> list[str]:
+def _lines(answer: GitExportAnswer, name: str, main: Sequence[bytes], best: Sequence[bytes]) -> list[str]:
     """The answer for a person. ``main`` and ``best`` have the run there, and the best run of the log, if any."""
     at = f"main is {short_id(main[0])}" if main else "no run has a value yet"
-    lines = [f"{counted(answer.commits, 'new commit')}, {counted(answer.runs, 'run')} in {answer.folder}; {at}"]
+    runs = f"{counted(answer.runs, 'run')} of {name}"
+    lines = [f"{counted(answer.commits, 'new commit')}, {runs} in {answer.folder}; {at}"]
     if answer.missing:
         after = f", nor {counted(answer.waiting, 'run')} after them" if answer.waiting else ""
         lines.append(f"{counted(answer.missing, 'run')} left out, whose source is not on this machine{after}")
