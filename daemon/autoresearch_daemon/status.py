@@ -57,7 +57,14 @@ def status_answer(parts: NodeParts, conditions: list[node.Check], pages: str) ->
 def _with_log(answer: node.StatusAnswer, now: ServiceStatus, parts: NodeParts) -> node.StatusAnswer:
     agenda, notebook, folders, settings = now.agenda, parts.notebook, parts.folders, parts.settings
     log, me, root = notebook.log, notebook.author, notebook.identity.root.public
-    task, trace, level = folders.find(now.front.task), parts.assignments.progress.trace, parts.level
+    trace = parts.assignments.progress.trace
+    workers = [
+        _worker(worker, trace(worker.name, worker.assignment.name if worker.assignment else ""))
+        for worker in now.workers
+    ]
+    # Between being given to a worker and its beginning a run would stand in both places.
+    in_hand = {worker.proposal for worker in workers if worker.run}
+    task, level = folders.find(now.front.task), parts.level
     answer = msgspec.structs.replace(
         answer,
         until_ms=agenda.paused_until_ms if agenda.paused else now.front.until_ms,
@@ -72,16 +79,13 @@ def _with_log(answer: node.StatusAnswer, now: ServiceStatus, parts: NodeParts) -
         # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
         task=followed_task(notebook, task.digest if task and now.is_working else None, folders.archived()),
         net=parts.sync.status() if parts.sync else NO_NETWORK,
-        workers=[
-            _worker(worker, trace(worker.name, worker.assignment.name if worker.assignment else ""))
-            for worker in now.workers
-        ],
+        workers=workers,
         verifying=verifying_part(now, notebook, parts.verifying.waiting(), obstacle=parts.verifying.obstacle()),
         storage=parts.keeper.status(),
         machine=parts.owner.seen(parts.gauges.status),
         orders=order_views(now, folders.name_of),
         past_orders=past_views(now, folders.name_of),
-        queue=parts.assignments.queued(),
+        queue=[each for each in parts.assignments.queued() if each.name not in in_hand],
         proposers=proposers_status(log, parts.paths, parts.settings_of_file(), task, me=me, now_ms=now_ms()),
         limits=limits_of(settings.work, settings.storage),
     )

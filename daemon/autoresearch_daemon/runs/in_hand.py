@@ -304,9 +304,8 @@ class Proposals:
     def queued(self, now: ServiceStatus) -> list[QueuedRun]:
         """The proposals whose run has not begun, the next first, each with its reason."""
         waiting_for = waiting_reasons(now, now_ms())
-        # What a worker was given and has not begun is neither in the queue nor claimed, nor always shown as its run.
-        at_workers = {worker.assignment.name for worker in now.workers if worker.assignment and worker.run}
-        taken = dict.fromkeys(self._waiting.keys() - waiting_for.keys() - at_workers, "a worker takes it now")
+        # What a worker was given and has not begun is neither in the queue nor claimed.
+        taken = dict.fromkeys(self._waiting.keys() - waiting_for.keys(), "a worker takes it now")
         reasons = taken | waiting_for
         waiting = [self._waiting[name] for name in reasons if name in self._waiting]
         return [
