@@ -331,6 +331,7 @@ print("loss:", parser.parse_args().lr)
         ("", "", "→ give it what it wants: --command 'python main.py …'"),
         ("train.sh", "set -e\npython main.py train --lr 0.3\n", "--command 'python main.py train --lr 0.3'"),
         ("Makefile", "train:\n\tpython3 main.py train\n", "--command 'python3 main.py train'"),
+        ("sweep.sh", "X=0 python main.py train --lr 0.3 | tee log\n", "--command 'python main.py train --lr 0.3'"),
         ("README.md", "Run `python main.py train`.\n", "--command 'python main.py train'"),
         ("train.sh", 'python main.py train --lr "$LR"\n', "→ give it what it wants"),
     ],

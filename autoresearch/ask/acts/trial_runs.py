@@ -46,7 +46,9 @@ _AMOUNT_OPTION = re.compile(r"[\"'](--[\w-]*(?:steps|iters|iterations|epochs|epi
 _WANTS_ARGUMENTS = re.compile(r"arguments? (?:is|are) required|missing (?:command|argument|option)|usage: ", re.I)
 # Files that say how a program is started, and such a line without what a shell puts into it.
 _STARTING_FILES = "*.sh", "*akefile", "*.mk", "justfile", "README*"
-_STARTING_LINE = re.compile(r"(?:^|[\s`@])(python3? (?:-m [\w.]+|[\w./-]+\.py)\b[^\n`$|&;<>\\{}#]*)(?:$|[`#])", re.M)
+_STARTING_LINE = re.compile(
+    r"(?:^|[\s`@])(python3? (?:-m [\w.]+|[\w./-]+\.py)\b[^\n`$|&;<>\\{}#]*)(?:$|[`#|;&>])", re.M
+)
 _LINE_CHARACTERS = 200
 # So often a person who waits for a program is told that it still runs.
 SILENT_SECONDS = 20.0
