@@ -29,6 +29,7 @@ from autoresearch.task.loading import load_task, read_file
 from autoresearch.task.model import Recipe, Task
 from autoresearch.task.needed import Needed, describe_needed, missed_files, needed_files
 from autoresearch.task.printed import read_metric
+from autoresearch.task.program import is_tool_file
 from autoresearch.task.seeds import reseeded_line
 from autoresearch.text import one_line
 
@@ -47,7 +48,7 @@ _WANTS_ARGUMENTS = re.compile(r"arguments? (?:is|are) required|missing (?:comman
 # Files that say how a program is started, and such a line without what a shell puts into it.
 _STARTING_FILES = "*.sh", "*akefile", "*.mk", "justfile", "README*"
 _STARTING_LINE = re.compile(
-    r"(?:^|[\s`@])(python3? (?:-m [\w.]+|[\w./-]+\.py)\b[^\n`$|&;<>\\{}#]*)(?:$|[`#|;&>])", re.M
+    r"(?:^|[\s`@])(python3? (?:-m ([\w.]+)|([\w./-]+\.py))\b[^\n`$|&;<>\\{}#]*)(?:$|[`#|;&>])", re.M
 )
 _LINE_CHARACTERS = 200
 # So often a person who waits for a program is told that it still runs.
@@ -249,8 +250,11 @@ def _other_start(place: Path, command: str) -> _Start | None:
         except UsageError:
             continue
         for match in _STARTING_LINE.finditer(text):
-            line = one_line(match[1], _LINE_CHARACTERS)
-            if line != command and not line.endswith("…"):
+            line, file = one_line(match[1], _LINE_CHARACTERS), match[3] or match[2].replace(".", "/")
+            # pip, pytest and setup.py stand in many a README.
+            is_here = (place / file).exists() or (place / f"{file}.py").exists()
+            is_tools = match[3] and is_tool_file(file)
+            if is_here and not is_tools and line != command and not line.endswith("…"):
                 return _Start(path.name, line)
     return None
 
