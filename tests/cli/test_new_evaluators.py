@@ -90,8 +90,10 @@ def test_what_is_no_list_of_predictions_has_no_value(process: Process, tmp_path:
 
 @pytest.mark.slow
 def test_a_model_s_answers_are_checked_and_its_questions_are_new(process: Process, tmp_path: Path) -> None:
+    """The metric is a loss: two draws of questions have one accuracy in every seventieth case."""
     toy = tmp_path / "toy"
-    assert process("task", "new", str(toy), "--new", "--referee", "model").returncode == 0
+    options = ("--referee", "model", "--metric", "loss", "--direction", "minimize")
+    assert process("task", "new", str(toy), "--new", *options).returncode == 0
     assert "referee.py" in load_task(toy).hidden
     first, second = measured(toy, tmp_path), measured(toy, tmp_path)
     assert first.value is not None
@@ -99,7 +101,7 @@ def test_a_model_s_answers_are_checked_and_its_questions_are_new(process: Proces
     assert first.value != second.value
     assert first.value == pytest.approx(second.value, abs=0.1)
     answer = (toy / "answer.py").read_text()
-    changed = answer.replace('int(x + y > model["level"])', "float('nan')")
+    changed = answer.replace('model["level"] * (x + y)', "float('nan')")
     assert changed != answer
     assert measured(toy, tmp_path, {"answer.py": changed}).value is None
 
