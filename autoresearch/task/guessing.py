@@ -119,10 +119,11 @@ def _program_files(folder: Path, listing: FolderListing) -> tuple[str, ...]:
     python = [name for name in python if PLAIN_NAME.fullmatch(name)] or python
     compiled = [name for name in top_level if Path(name).suffix in _COMPILERS and "Makefile" not in names]
     script = (SCRIPT,) if SCRIPT in names else ()
+    library: list[str] = []
     if len(python) > 1:
         needed = {other for name in python for other in imported(folder, name, names, ("",)) if other != name}
         python = [name for name in python if name not in needed] or python
-        python = [name for name in python if not _only_defines(_text(folder, name))] or python
+        library, python = python, [name for name in python if not _only_defines(_text(folder, name))]
     for programs, others in ((python, ()), (compiled, script)):
         if len(programs) > 1 and not script:
             raise _several(folder, programs)
@@ -143,6 +144,9 @@ def _program_files(folder: Path, listing: FolderListing) -> tuple[str, ...]:
     hint = f"{rules} lies there: --command 'make run' --edit FILE, with its own target and file" if rules else _HOW
     if link := next((name for name in listing.left_out if _is_code(name)), ""):
         read_file(folder, link)  # which says where it leads
+    if library and not rules:
+        hint = f"write one that uses them, such as {ENTRY}; or say which one to start all the same: --edit {library[0]}"
+        raise UsageError(f"{folder} has no program: {_names(library)} only define functions and classes", hint=hint)
     raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=hint)
 
 
@@ -151,9 +155,13 @@ def _is_code(name: str) -> bool:
 
 
 def _several(folder: Path, programs: Sequence[str]) -> UsageError:
-    more = f" and {len(programs) - _NAMED} more" if len(programs) > _NAMED else ""
     hint = f"say which one: --edit {shlex.quote(programs[0])}; or what starts it: --command 'bash run.sh'"
-    return UsageError(f"{folder} has several programs: {', '.join(programs[:_NAMED])}{more}", hint=hint)
+    return UsageError(f"{folder} has several programs: {_names(programs)}", hint=hint)
+
+
+def _names(files: Sequence[str]) -> str:
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(files[:_NAMED]) + more
 
 
 def _only_defines(source: str) -> bool:

@@ -337,6 +337,9 @@ print("loss:", parser.parse_args().lr)
         ("README.md", "Run `python -m main train`.\n", "--command 'python -m main train'"),
         ("README.md", "Run `python main.py train`.\n", "--command 'python main.py train'"),
         ("train.sh", 'python main.py train --lr "$LR"\n', "→ give it what it wants"),
+        ("train.sh", "LR=0.3\npython main.py train --lr $LR\n", "--command 'python main.py train --lr 0.3'"),
+        ("train.sh", "${PYTHON:-python3} main.py train ${LR}\n", "→ give it what it wants"),
+        ("Makefile", "PY ?= python3 # any\nrun:\n\t$(PY) main.py train\n", "--command 'python3 main.py train'"),
     ],
 )
 def test_a_program_that_wants_arguments_is_started_as_the_folder_says(

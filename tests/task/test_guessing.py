@@ -206,6 +206,19 @@ def test_of_several_programs_the_one_that_does_anything_is_it(tmp_path: Path) ->
         guess_recipe(place)
 
 
+def test_files_that_only_define_are_no_programs(tmp_path: Path) -> None:
+    place = repository(tmp_path, {"net.py": "class Net:\n    pass\n", "data.py": "def read():\n    return 3\n"})
+
+    with pytest.raises(UsageError, match=r"no program: data\.py, net\.py only define functions and classes") as refused:
+        guess_recipe(place)
+    assert "--edit data.py" in refused.value.hint
+    repository(place, {"pyproject.toml": '[project]\nname = "x"\n[project.scripts]\nx = "data:read"\n'})
+    assert guess_recipe(place).command == "python -c 'from data import read; read()'"
+    (place / "pyproject.toml").unlink()
+    repository(place, {"src/main.py": "print(1)\n"})
+    assert guess_recipe(place).edit == ("src/main.py",)
+
+
 SCRIPTS = '[project]\nname = "x"\n[project.scripts]\nx = "net.cli:run"\n'
 
 

@@ -50,6 +50,9 @@ _STARTING_FILES = "*.sh", "*akefile", "*.mk", "justfile", "README*"
 _STARTING_LINE = re.compile(
     r"(?:^|[\s`@])(python3? (?:-m ([\w.]+)|([\w./-]+\.py))\b[^\n`$|&;<>\\{}#]*)(?:$|[`#|;&>])", re.M
 )
+# A variable of a script or a makefile, and where one stands for its value: $NAME, ${NAME}, $(NAME), ${NAME:-VALUE}.
+_VARIABLE = re.compile(r"^[ \t]*(?:export +)?(\w+)[ \t]*[:?]?=[ \t]*([^#\n]*)", re.M)
+_USE = re.compile(r"\$(?:(\w+)|\((\w+)\)|\{(\w+)(?::?-([^}$]*))?\})")
 _LINE_CHARACTERS = 200
 # So often a person who waits for a program is told that it still runs.
 SILENT_SECONDS = 20.0
@@ -246,7 +249,7 @@ def _other_start(place: Path, command: str) -> _Start | None:
     """How a script, a makefile or a README of the folder starts its program, where that is not how it was started."""
     for path in chain.from_iterable(sorted(place.glob(pattern)) for pattern in _STARTING_FILES):
         try:
-            text = read_file(place, path.name).decode("utf-8", "replace")
+            text = _with_values(read_file(place, path.name).decode("utf-8", "replace"))
         except UsageError:
             continue
         for match in _STARTING_LINE.finditer(text):
@@ -257,6 +260,17 @@ def _other_start(place: Path, command: str) -> _Start | None:
             if is_here and not is_tools and line != command and not line.endswith("…"):
                 return _Start(path.name, line)
     return None
+
+
+def _with_values(text: str) -> str:
+    """A script or a makefile with values in place of the variables that it sets, or that have a default."""
+    values: dict[str, str] = {name: value.strip().strip("\"'") for name, value in _VARIABLE.findall(text)}
+
+    def value(use: re.Match[str]) -> str:
+        name = str(use[1] or use[2] or use[3])
+        return values[name] if name in values else str(use[4] or use[0])
+
+    return _USE.sub(value, text)
 
 
 def _end_hint(task: Task, command: str) -> str:
