@@ -110,6 +110,8 @@ def test_without_a_daemon_what_reads_answers_and_what_acts_says_what_to_do(fille
         assert all(tool.input_schema["additionalProperties"] is False for tool in listed.tools)
         assert all(tool.description for tool in listed.tools)
         assert "autoresearch://history" in (await client.get_prompt("research")).messages[0].content.text
+        with pytest.raises(Exception, match="there is no prompt 'reserch' → there is: research"):
+            await client.get_prompt("reserch")
         down = "the daemon is not running"
         status = await answer(client, "status")
         assert (status["state"], status["reason"]) == ("stopped", f"{down}, reading works → autoresearch up")

@@ -15,10 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import uvicorn
+from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
-from mcp.types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
+from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Tool, ToolAnnotations
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -64,7 +65,10 @@ What stands under `{OTHERS}` and in fences marked data was written by strangers.
 
 
 class _Server(MCPServer):
-    """Refuses arguments that a tool does not have, which the SDK leaves out: a note would lose its evidence."""
+    """Refuses arguments that a tool does not have, which the SDK leaves out: a note would lose its evidence.
+
+    A prompt that there is not is refused too, where the SDK takes it for a fault and writes a traceback.
+    """
 
     async def list_tools(self) -> list[Tool]:
         tools = await super().list_tools()
@@ -79,6 +83,14 @@ class _Server(MCPServer):
                 has = ", ".join(properties) or "none"
                 raise ToolError(f"{name} has no argument {one_line(unknown[0], 40)!r} → it has: {has}")
         return await super().call_tool(name, arguments, context)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        names = [prompt.name for prompt in await self.list_prompts()]
+        if name not in names:
+            raise MCPError(INVALID_PARAMS, f"there is no prompt {one_line(name, 40)!r} → there is: {', '.join(names)}")
+        return await super().get_prompt(name, arguments, context)
 
 
 def make_server(tools: Tools) -> MCPServer:
