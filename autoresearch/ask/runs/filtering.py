@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -59,14 +60,25 @@ def counts_of(log: Log, criteria: Filter) -> RunCounts:
     Raises UsageError where it finds none by the name of a setting that no run of the task has.
     """
     counts = cached_answer(log, "counts", criteria, lambda: log.listing.counts(criteria))
-    names = [] if counts.marks else [condition.setting for condition in criteria.where if condition.setting != VALUE]
-    newest = log.runs.newest(criteria.task, limit=_NAMES_READ) if names else []
-    for name in names if newest else []:
-        if not log.listing.has_setting(criteria.task, name):
-            settings = dict.fromkeys(chain(*(stored.record.body_as(Run).genome for stored in newest)))
-            choices = ", ".join(one_line(each, 60) for each in ["value", *settings][:_NAMES_TOLD])
-            raise UsageError(f"no run has a setting “{one_line(name, 60)}”", hint=f"there are: {choices}")
+    if not counts.marks:
+        names = [condition.setting for condition in criteria.where if condition.setting != VALUE]
+        check_settings(log, criteria.task, names, also=["value"])
     return counts
+
+
+def check_settings(log: Log, task: bytes, names: Iterable[str], *, also: Sequence[str] = ()) -> None:
+    """Raises UsageError where runs of a task have settings, and none of them one of such a name.
+
+    ``also`` are names that would do as well as those of settings.
+    """
+    for name in names:
+        if log.listing.has_setting(task, name):
+            continue
+        newest = log.runs.newest(task, limit=_NAMES_READ)
+        settings = dict.fromkeys(chain(*(stored.record.body_as(Run).genome for stored in newest)))
+        choices = ", ".join(one_line(each, 60) for each in [*also, *settings][:_NAMES_TOLD])
+        if newest and choices:
+            raise UsageError(f"no run has a setting “{one_line(name, 60)}”", hint=f"there are: {choices}")
 
 
 def within(base: Filter | None, places: Places, request: Filtered) -> Filter | None:

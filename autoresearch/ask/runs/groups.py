@@ -14,7 +14,7 @@ from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import WHERE_CHARACTERS, GroupsOf
 from autoresearch.ask.runs.answers import GroupsAnswer, GroupView
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.filtering import conditions_in, counts_of, filter_of, within
+from autoresearch.ask.runs.filtering import check_settings, conditions_in, counts_of, filter_of, within
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import cached_answer
@@ -63,6 +63,8 @@ def _groups(log: Log, task: FoundTask, request: GroupsOf, me: bytes | None) -> G
         counts_of(log, criteria)  # a condition on what no run has is an error there
     columns = list(zip(*runs, strict=True)) if runs else [()] * (3 + len(request.setting))
     ns, marks, reported, *settings = columns
+    unset = [name for name, column in zip(request.setting, settings, strict=True) if {*column} <= {None}]
+    check_settings(log, task.digest, unset)
     binned = [_bins(name, Counter(column)) for name, column in zip(request.setting, settings, strict=True)]
     parts = [map(of.places.__getitem__, column) for of, column in zip(binned, settings, strict=True)]
     placed = list(zip(*parts, strict=True))

@@ -237,9 +237,6 @@ def _groups(criteria: dict[str, Any], group: list[str], task: str) -> catalogue.
     if len(group) > 2:
         raise UsageError("runs are grouped by one setting or two", hint="autoresearch run list --group LR --group OPT")
     answer = home.ask(questions.groups, requests.GroupsOf(**criteria, setting=group))
-    for at, name in enumerate(group):
-        if {view.settings[at] for view in answer.groups} == {"none"}:
-            raise UsageError(f"none of these runs has a setting {name}", hint="autoresearch task effects lists some")
     yield answer
     if not answer.groups:
         say(f"no run on {answer.task.name} is like that" if answer.task.runs else f"no run on {answer.task.name} yet")

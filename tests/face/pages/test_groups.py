@@ -135,7 +135,7 @@ async def test_progress_has_groups_whose_names_lead_to_their_runs(world, tmp_pat
         assert "no setting has such a name" in await text('/?group="', {"HX-Request": "true"})
         await text('/?group="', status=400)
         assert "Runs by <b>" in whole_page(await text("/?group=<b>")).text
-        assert "Runs by NOTHING" in whole_page(await text("/?group=NOTHING")).text
+        assert "no run has a setting “NOTHING”: there are: LR" in await text("/?group=NOTHING", status=400)
 
 
 @pytest.mark.slow

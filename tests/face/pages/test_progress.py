@@ -150,6 +150,22 @@ async def test_a_condition_that_is_none_is_refused_in_a_sentence(get, condition)
     assert "<script" not in text
 
 
+@pytest.mark.parametrize(
+    ("address", "sentence", "typed"),
+    [
+        ("where=LRR%3E%3D0.1&sort=value", "LRR", 'name="where" value="LRR&gt;=0.1"'),
+        ("group=WIDHT", "no run has a setting “WIDHT”", 'name="group" value="WIDHT"'),
+        ("where=%3C", "is no condition on runs", 'name="where" value="&lt;"'),
+    ],
+)
+async def test_an_address_with_an_unknown_setting_keeps_the_form(get, address, sentence, typed):
+    text, _ = await get(f"/?{address}", status=400)
+    assert sentence in re.search('role="alert">([^<]*)<', text)[1]
+    assert typed in text
+    assert "Every run" in whole_page(text).text
+    assert not rows(text)
+
+
 @pytest.mark.slow
 async def test_a_part_of_the_axis_narrows_the_table(get):
     assert len(rows((await get("/?since=3&to=5"))[0])) == 3
