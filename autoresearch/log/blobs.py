@@ -148,7 +148,8 @@ class BlobStore:
         except OSError as error:
             if not self.has(sha256):
                 raise NotFound(f"The blob {sha256.hex()} was just deleted.") from error
-            raise Refused(f"The blob {sha256.hex()} can't be read: {error.strerror}.") from error
+            hint = "look at that disk; a start of the daemon forgets what is lost, so that it is fetched again"
+            raise Refused(f"The blob {sha256.hex()} can't be read: {error.strerror}.", hint=hint) from error
         if hashlib.file_digest(file, "sha256").digest() != sha256:
             file.close()
             raise Refused(f"The blob {sha256.hex()} was changed on the disk.", hint="delete it, and fetch it again")
@@ -288,12 +289,17 @@ class BlobStore:
             self._connection.execute(f"INSERT INTO blob VALUES(?, ?, ?, ?) {keep}", (sha256, size, manifest, fetched))
 
     def _sweep(self) -> None:
-        """Delete what was written and never entered. Files of processes that still write are locked, and stay."""
+        """Delete what was written and never entered. Files of processes that still write are locked, and stay.
+
+        An entry whose file is gone goes too: as the blob of others that it may be, it is fetched again.
+        """
         with self._lock, transaction(self._connection, durable=False):
             entered = {row[0].hex() for row in self._connection.execute("SELECT sha256 FROM blob")}
-            for path in self._objects.glob("*/*"):
-                if path.name not in entered:
-                    path.unlink()
+            files = {path.name: path for path in self._objects.glob("*/*")}
+            for name in files.keys() - entered:
+                files[name].unlink()
+            lost = [(bytes.fromhex(name),) for name in entered - files.keys()]
+            self._connection.executemany("DELETE FROM blob WHERE sha256 = ?", lost)
             for path in self._temporary.iterdir():
                 _unlink_unlocked(path)
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import sqlite3
 import subprocess
 import sys
 import tarfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 from autoresearch_cli.models import CompactAnswer
 
+from autoresearch.log.blobs import BlobStore
 from autoresearch.paths import Paths
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
@@ -56,6 +60,34 @@ def test_a_restored_home_is_what_it_was_while_others_wrote_to_it(
     assert again.exit_code != 0
     assert "into an empty home only" in again.stderr
     assert "exists already" in cli("node", "backup", str(file)).stderr
+
+
+def test_a_backup_has_the_bytes_of_each_blob_that_it_names_while_blobs_are_put(
+    cli: Cli, filled: Filled, paths: Paths, tmp_path: Path
+) -> None:
+    ended = threading.Event()
+
+    def put() -> None:
+        with BlobStore(paths.blobs) as blobs:
+            for number in itertools.takewhile(lambda _: not ended.is_set(), itertools.count()):
+                blobs.put(b"blob %d" % number)
+
+    with ThreadPoolExecutor(1) as pool:
+        putting = pool.submit(put)
+        try:
+            done = [cli("node", "backup", str(tmp_path / f"{number}.tar")) for number in range(5)]
+        finally:
+            ended.set()
+        putting.result()
+    assert [each.exit_code for each in done] == [0] * 5
+    for number in range(5):
+        with tarfile.open(tmp_path / f"{number}.tar") as tar:
+            held = {Path(name).name for name in tar.getnames() if "/blobs/objects/" in name}
+            index = tmp_path / f"{number}.sqlite"
+            index.write_bytes(tar.extractfile("data/blobs/index.sqlite").read())  # type: ignore[union-attr]
+        with sqlite3.connect(index) as reading:
+            named = {row[0].hex() for row in reading.execute("SELECT sha256 FROM blob")}
+        assert named - held == set()
 
 
 @pytest.mark.parametrize("cut", [0.5, 0.99, "between"])

@@ -102,6 +102,20 @@ def test_opening_sweeps_what_was_never_entered_and_leaves_what_is_being_written(
     assert not abandoned.exists()
 
 
+def test_opening_forgets_a_blob_whose_file_was_lost(tmp_path):
+    with BlobStore(tmp_path) as blobs:
+        lost, kept = blobs.put(b"lost"), blobs.put(b"kept")
+        name = lost.sha256.hex()
+        (tmp_path / "objects" / name[:2] / name).unlink()
+        with pytest.raises(Refused, match="can't be read"):
+            blobs.get(lost.sha256)
+    with BlobStore(tmp_path) as blobs:
+        assert blobs.find(lost.sha256) is None
+        assert blobs.get(kept.sha256) == b"kept"
+        assert blobs.put(b"lost") == lost
+        assert blobs.get(lost.sha256) == b"lost"
+
+
 def test_a_lost_index_is_made_again_and_no_blob_is_lost(tmp_path):
     with BlobStore(tmp_path) as blobs:
         small, large = blobs.put(b"small"), blobs.put(BIG)

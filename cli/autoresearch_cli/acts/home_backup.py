@@ -24,6 +24,7 @@ from autoresearch.text import size
 # The first file of a backup: what it is, in which format.
 MARK, FORMAT = "autoresearch-backup", b"1\n"
 LEFT_OUT = frozenset({"spool", "tmp", "partial", "services", "api-token"})
+_BLOBS = "/blobs/objects/"
 ENDINGS = ("-wal", "-shm", ".lock", ".new")
 
 
@@ -185,22 +186,25 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 def _files(paths: Paths) -> Iterator[tuple[str, Path]]:
     """What is kept, by its name in the backup. Heads come before the log: one that is behind it is mended at a start.
 
-    Blobs come last: what records name was there before them.
+    Blobs come last, and are listed only then: what the log and their index name was there before them.
     """
     files = [(f"config/{paths.settings.name}", paths.settings)] if paths.settings.is_file() else []
     for root, folder in (("data", paths.data), ("state", paths.state)):
-        for path in sorted(folder.rglob("*")):
-            parts = path.relative_to(folder).parts
-            left_out = (
-                not LEFT_OUT.isdisjoint(parts) or path.name.endswith(ENDINGS) or path.name.startswith("daemon.log")
-            )
-            if path.is_file() and not path.is_symlink() and not left_out:
-                files.append(("/".join((root, *parts)), path))
+        files += _files_below(folder, root)
     once = {path: name for name, path in reversed(files)}  # on macOS the three folders are one
-    yield from sorted(
-        ((name, path) for path, name in once.items()),
-        key=lambda entry: ("heads/" not in entry[0], "/blobs/" in entry[0]),
-    )
+    others = [(name, path) for path, name in once.items() if _BLOBS not in name]
+    yield from sorted(others, key=lambda entry: ("heads/" not in entry[0], "/blobs/" in entry[0], entry[0]))
+    yield from ((name, path) for name, path in _files_below(paths.data, "data") if _BLOBS in name)
+
+
+def _files_below(folder: Path, name: str) -> list[tuple[str, Path]]:
+    files = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        left_out = not LEFT_OUT.isdisjoint(parts) or path.name.endswith(ENDINGS) or path.name.startswith("daemon.log")
+        if path.is_file() and not path.is_symlink() and not left_out:
+            files.append(("/".join((name, *parts)), path))
+    return files
 
 
 def _snapshot(database: Path, copy: Path) -> Path:
