@@ -461,7 +461,7 @@ class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ``program`` is its text. ``parent`` names the run whose program was edited: an id, the beginning of one, ``@``,
     ``@baseline``. Left out, it is the known run whose program differs in the fewest lines. ``shared``: a seed that
     another node runs, or has run, when its turn comes is left to that. ``once``: refused where a run of the program
-    with the same seed has ended.
+    with the same seed has ended, waits or goes on here.
     """
 
     task: FolderPath = ""

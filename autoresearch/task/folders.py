@@ -261,7 +261,7 @@ def pin_baseline(folder: Path) -> Task:
             hint=f"autoresearch run {shlex.quote(str(folder))}",
         )
     keep_baseline(folder, task.baseline)
-    document = tomlkit.parse(loading.read_file(folder, loading.MANIFEST).decode())
+    document = tomlkit.parse(loading.read_file(folder, loading.MANIFEST).decode().replace(f"{_NO_BASELINE}\n", ""))
     document.add("baseline", source_digest(task.baseline.decode()).hex())
     replace_file(folder, loading.MANIFEST, tomlkit.dumps(document).encode())
     return loading.load_task(folder)

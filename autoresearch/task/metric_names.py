@@ -73,9 +73,17 @@ def direction_of(name: str) -> Direction | None:
     return meaning_of(name).direction
 
 
+_STEPS = frozenset(["time", "steps", "moves", "epochs", "seconds", "episodes", "iterations", "evaluations"])
+_STATED = re.compile(r"[\W_]*(lower|smaller|less|higher|larger|greater|more)[\W_]+is[\W_]+better")
+
+
 @lru_cache(maxsize=4096)
 def meaning_of(name: str) -> Meaning:
     """What a metric's name says by its words."""
+    if stated := _STATED.search(name[:_LONGEST].lower()):  # score (lower is better)
+        rest = meaning_of(name[: stated.start()])
+        direction: Direction = "minimize" if stated[1] in ("lower", "smaller", "less") else "maximize"
+        return rest._replace(direction=direction, kind=Kind.RESULT if rest.kind is Kind.UNKNOWN else rest.kind)
     words = words_of(name[:_LONGEST])
     part = (
         DataPart.HELD_OUT if _HELD_OUT & {*words} else DataPart.TRAINING if _TRAINING & {*words} else DataPart.UNSTATED
@@ -83,7 +91,8 @@ def meaning_of(name: str) -> Meaning:
     if "per" in words[1:-1]:  # tokens_per_second
         return _ratio(words, part)
     if "to" in words[1:]:  # time_to_accuracy, episodes_to_solve
-        words = words[: words.index("to", 1)]
+        way = meaning_of("_".join(words[: words.index("to", 1)]))
+        return way._replace(direction=way.direction or "minimize") if words[0] in _STEPS else way
     head = next((place for place, word in enumerate(words) if place and word in _PREPOSITIONS), len(words))
     core = [word for word in words[:head] if word not in _HELD_OUT | _TRAINING and not word.isdigit()]
     results = [word for word in core if word in _RESULTS]

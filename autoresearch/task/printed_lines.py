@@ -20,7 +20,9 @@ _MOST_CELLS = 48
 _LONGEST_NAME_WORDS = 9
 _GAP = re.compile(r" {3,}")
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|0,\d+(?![\d,.])|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?"
+# A comma before three digits parts thousands, else it is that of a decimal, as much of Europe writes it.
+_DECIMAL_COMMA = r"(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))"
+_DIGITS = rf"(?:\d{{1,3}}(?:,\d{{3}})+(?![\d,])|{_DECIMAL_COMMA}(?![\d,.])|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?"
 _NOTHING = r"[-+.]{0,2}(?:nan(?:\(\w{1,8}\)|16|32)?|inf(?:inity|16|32)?|none|null|n/?a)(?![\w./(])"
 _TYPE = r"(?:(?:np|numpy|torch|jnp|tf)\.)?(?:float|int|tensor|array|decimal|parameter)\d{0,3}"
 _WRAP = rf"(?:['\"*`$€£<\[(]|{_TYPE}[\[(]){{0,6}}\s?"
@@ -77,6 +79,23 @@ _FIELDS = re.compile(
 _SPLIT_FIELD = re.compile(
     r"[\"'](?:split|phase|mode|stage|subset|partition|set)[\"']:\s?[\"'](\w{1,20})[\"']", re.IGNORECASE
 )
+# Two names with two numbers: train/val loss: 0.1 / 0.2; loss (train, val): 0.1, 0.2; precision/recall: 0.8/0.7.
+_FIRST, _SECOND = rf"(?P<a>[-+]?{_DIGITS})", rf"(?P<b>[-+]?{_DIGITS})(?![\w.]|\s?[/,|]\s?\d)"
+_TWO_BEFORE = re.compile(
+    rf"(?<![\w/])(?P<before>(?:[^\W\d]\w*\s){{0,3}}?)(?P<one>[^\W\d]\w*)\s?[/|]\s?(?P<two>[^\W\d]\w*)(?P<of>(?:\s[^\W\d]\w*){{0,3}})\s?[:=]\s?"
+    rf"{_FIRST}\s?[/|,]\s?{_SECOND}"
+)
+_TWO_BEHIND = re.compile(
+    rf"(?<!\w)(?P<before>)(?P<of>[^\W\d]\w*)\s?\((?P<one>[^\W\d]\w*)\s?[/|,]\s?(?P<two>[^\W\d]\w*)\)\s?[:=]\s?"
+    rf"{_FIRST}\s?[/|,]\s?{_SECOND}"
+)
+_SPENT_IN = frozenset({"s", "sec", "second", "min", "minute", "h", "hour", "it", "iter"})
+# Which way is better, behind the number.
+_BETTER = re.compile(
+    r"\s?[:=]\s?(?P<number>[-+]?[\d.]+(?:e[-+]?\d+)?%?)"
+    r"\s?(?P<better>\((?:lower|smaller|less|higher|larger|greater|more) is better\))",
+    re.IGNORECASE,
+)
 _MINUTES = re.compile(r"(?<![\w.])(\d{1,6})m\s?(\d{1,2}(?:\.\d+)?)s\b")
 # Behind a number that counts what there is, and is no result: train: 455 rows.
 _THINGS = re.compile(
@@ -98,7 +117,8 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _BOUNDARY = re.compile(
-    r"[,;|│┃║\t(){}<>\[\]—·•]|[，、；。]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|to|has|have)\s"
+    r"[,;|│┃║\t(){}<>\[\]—·•]|[，、；。]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|has|have)\s"
+    r"|(?<!time)(?<!steps)(?<!moves)(?<!epochs)(?<!seconds)(?<!episodes)(?<!iterations)(?<!evaluations)\sto\s"
 )
 _MOST_BESIDE = 4
 _A_TIME = re.compile(r"\s+[^\W\d]\S{0,20}\s+\d+:\d")
@@ -290,7 +310,23 @@ def _simplified(line: str) -> str:
         line = _FIELDS.sub(r"\2: \3", _LIST.sub(r"\1", _TF.sub(r"\1", _TUPLE.sub(r"{\1\2\1: ", line))))
     elif "(" in line:
         line = _TUPLE.sub(r"{\1\2\1: ", line)
+    if "is better" in line:
+        line = _BETTER.sub(r" \g<better>: \g<number>", line)
+    for two in (_TWO_BEFORE, _TWO_BEHIND):
+        line = two.sub(_apart, line)
     return _GAP.sub("  ", _CHANGED.sub(": ", line))
+
+
+def _apart(two: re.Match[str]) -> str:
+    """Two names with a number each; a counter of its total, and a speed, stay as they stand."""
+    names = two["one"], two["two"]
+    if not (COUNTERS | _SPENT_IN).isdisjoint(name.lower() for name in names):
+        return two[0]
+    before, of = two["before"], two["of"].strip()
+    if not of and all(map(part_word, names)):  # accuracy train/test: 0.9/0.8
+        before, of = "", before.strip()
+    numbers = zip(names, (two["a"], two["b"]), strict=True)
+    return before + "; ".join(f"{name} {of}".strip() + f": {number}" for name, number in numbers)
 
 
 def _flat(aside: re.Match[str]) -> str:
@@ -415,7 +451,7 @@ def _value(match: re.Match[str], name: str) -> float | None:
     if match["number"] is None:
         return None
     digits = match["number"].replace("_", "")
-    is_decimal = re.match(r"[-+]?0,\d", digits)  # 0,31 as much of Europe writes it
+    is_decimal = re.match(rf"[-+]?{_DECIMAL_COMMA}(?!\d)", digits)
     number = float(digits.replace(",", "." if is_decimal else ""))
     if (whole := match["of"]) and COUNTERS.isdisjoint(name_key(name).split("_")):
         total = float(whole.strip().lstrip("/").strip().replace(",", "").replace("_", ""))

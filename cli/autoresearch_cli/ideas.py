@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from codecs import BOM_UTF8
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -51,8 +53,8 @@ Anyway = Annotated[bool, typer.Option("--anyway", help="Run it also where it goe
 Again = Annotated[bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")]
 
 
-def request(idea: Idea, *, seeds: int = 1) -> ProposeRequest:
-    """An idea as the daemon takes it."""
+def request(idea: Idea, *, seeds: int = 1, once: bool = False) -> ProposeRequest:
+    """An idea as the daemon takes it; with ``once`` no seed a second time."""
     return ProposeRequest(
         task=str(idea.task.folder),
         program=idea.program,
@@ -60,6 +62,7 @@ def request(idea: Idea, *, seeds: int = 1) -> ProposeRequest:
         hypothesis=idea.hypothesis,
         replicate=idea.replicate,
         seeds=seeds,
+        once=once,
     )
 
 
@@ -97,19 +100,29 @@ def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
         return None if run is None else (run, run_body(desk.log, run), max(1, seed))
 
 
-def refuse_repetition(idea: Idea, *, other_seed: str = "or measure it with another seed: --replicate {}; ") -> None:
-    """Raise Refused where the same program was run with the same seed: it would give the same value.
+def with_seeds(idea: Idea, seeds: int, *, again: bool) -> list[Idea]:
+    """An idea with so many seeds: several are those that were not run yet, unless that is meant ``again``.
 
-    ``other_seed`` says how another is named.
+    Raises Refused where the one seed was run.
     """
+    numbered: Iterator[Idea] = (replace(idea, replicate=number) for number in itertools.count(idea.replicate))
+    if seeds == 1 and not again:
+        refuse_repetition(idea)
+    elif not again:
+        numbered = (each for each in numbered if repetition(each) is None)
+    return list(itertools.islice(numbered, seeds))
+
+
+def refuse_repetition(idea: Idea) -> None:
+    """Raise Refused where the same program was run with the same seed: it would give the same value."""
     previous = repetition(idea)
     if previous is None:
         return
-    run, body, seed = previous
+    run, body, _ = previous
     came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
-        hint=f"edit {program_files(idea.task)}; {other_seed.format(seed)}or run it all the same: --again",
+        hint=f"edit {program_files(idea.task)}; or take other seeds: --seeds 2; or run it all the same: --again",
     )
 
 

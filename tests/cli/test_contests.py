@@ -12,11 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_cli.acts.task_folders import network_task
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import ClosedChallengeAnswer, GradesAnswer, NewChallengeAnswer
 
 from autoresearch.ask.acts.networks import home_networks
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.challenges.answers import ChallengeAnswer
+from autoresearch.ask.challenges.board import ended_words
 from autoresearch.ask.challenges.founding import parse_end
 from autoresearch.errors import UsageError
 from autoresearch.log.bundle import is_bundle
@@ -101,12 +103,16 @@ def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path:
     board = Path(closed.board).read_text()
     assert "No place is confirmed" in board
     assert "0.5000 reported" in board
-    assert "beyond the noise" in board
+    assert "Programs share a place where their intervals overlap" in board
     assert is_bundle(Path(closed.bundle))
     assert (folder / "pages" / "index.html").is_file()
     result = msgspec.json.decode((folder / "result.json").read_bytes(), type=ChallengeAnswer)
     assert [each.position for each in result.submissions] == [2, 1]
     assert result.ended
+    with open_desk() as desk:
+        assert ended_words(desk.log, toy.digest, result.ends_ms - 1) == ""
+        assert ended_words(desk.log, b"?" * 32, result.ends_ms) == ""
+        assert ended_words(desk.log, toy.digest, result.ends_ms + 40_000).startswith("the contest on it ended 40 s ago")
 
     publish(toy, 0.3)
     again = strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer)

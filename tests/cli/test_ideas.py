@@ -258,6 +258,35 @@ def test_a_run_whose_daemon_is_stopped_is_not_begun_again_and_one_whose_daemon_i
         assert process("up").returncode == 0
 
 
+@pytest.mark.slow
+def test_what_waits_is_not_queued_again_and_stays_where_the_daemon_is_killed(
+    process: Process, toy: Path, daemon: None
+) -> None:
+    def status() -> StatusAnswer:
+        return strictly(process("status", "--json").stdout, StatusAnswer)
+
+    (toy / "train.py").write_text(SLOW_TRAIN)
+    assert process("run", "propose", str(toy)).returncode == 0
+    wait_for(lambda: any(worker.run and worker.run.loss for worker in status().workers))
+    twice = process("run", "propose", str(toy))
+    assert (twice.returncode, "waits or runs here with this seed already" in twice.stderr) == (6, True), twice.stderr
+    (toy / "train.py").write_text(BETTER)
+    command = [sys.executable, "-m", "autoresearch_cli", "run", str(toy)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: status().queue)
+        waiting = status().queue[0].name
+        again = process("run", str(toy))
+        assert (again.returncode, f"already: {waiting}" in again.stderr) == (6, True), again.stderr
+        psutil.Process(status().pid).kill()
+        printed = running.communicate()[1]
+    assert running.returncode == 1
+    assert f"stays in its queue\n→ autoresearch up, then: autoresearch run wait {waiting}" in printed
+    assert process("up").returncode == 0
+    assert process("run", "wait", waiting, "--timeout", "60s").returncode == 0
+    runs = [strictly(line, ShowAnswer).run for line in process("run", "export", "--json").stdout.splitlines()]
+    assert len([view for view in runs if view and view.run.status == "ok"]) == 1
+
+
 def test_a_claim_is_there_for_all_to_read_until_it_ends(process: Process, toy: Path, daemon: None) -> None:
     (toy / "train.py").write_text(BETTER)
     claimed = process("run", "claim", str(toy), "--hypothesis", "nearer", "--minutes", "5")
@@ -267,6 +296,9 @@ def test_a_claim_is_there_for_all_to_read_until_it_ends(process: Process, toy: P
     assert command.split() == ["run", "claims", load_task(toy).name]  # another task may be the one worked on last
     assert "nearer" in process(*command.split()).stdout
     assert process("run", "claim", str(toy / "nothing.py")).returncode != 0
+    ran(process, toy)
+    refused = process("run", "claim", str(toy))
+    assert (refused.returncode, "was run here before: " in refused.stderr) == (6, True), refused.stderr
 
 
 @pytest.mark.slow

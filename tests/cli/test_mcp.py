@@ -328,6 +328,12 @@ def test_an_agent_reads_and_writes_notes_and_claims_what_it_tries(daemon: Daemon
         second = await answer(client, "run", hypothesis="nearer", edits=edits)
         assert second["status"] == "ok"
         assert json.loads(cli_json("run", "claims"))["claims"] == []  # its own run took the claim over
+        assert "was run here before: " in await refusal(
+            client, "claim", hypothesis="nearer", edits=edits, parent=first["id"]
+        )
+        assert "minutes is 0 → 1 to 1440" in await refusal(client, "claim", hypothesis="nearer", minutes=0)
+        assert "limit is 0" in await refusal(client, "search_runs", limit=0)
+        assert "before is for the newest" in await refusal(client, "search_runs", order="best", before=second["id"])
 
         assert (await answer(client, "notes"))["rows"] == []
         output = await answer(client, "note", text=f"X helps. {ORDER}", evidence=[first["id"], second["id"]])

@@ -114,6 +114,7 @@ def test_fixed_files_are_pinned_anew_until_the_baseline_is(process: Process, tmp
     pinned = process("task", "pin", str(toy))
     assert (pinned.returncode, "pinned anew, as they are now: answers.csv" in pinned.stderr) == (0, True), pinned.stderr
     assert load_task(toy).is_pinned
+    assert "no baseline yet" not in (toy / "task.toml").read_text()
     before = (toy / "task.toml").read_text()
     (toy / "answers.csv").write_text("0\n" * 200)
     again = process("task", "pin", str(toy))

@@ -114,6 +114,30 @@ def test_what_can_be_no_task_is_refused_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
+    ("source", "words", "message"),
+    [
+        (
+            "print(len(open('../data.csv').read()))\n",
+            (),
+            "its runs see the task's folder and no ../data.csv: copy that",
+        ),
+        (
+            "import sys\nsys.exit(len(sys.argv[1:]))\n",
+            ("--command", "python train.py && python train.py a"),
+            "&& is a word of it: --command \"bash -c 'python train.py && python train.py a'\"",
+        ),
+    ],
+)
+def test_a_program_that_lacks_a_shell_or_what_lies_beside_its_folder_is_told_so(
+    process: Process, tmp_path: Path, source: str, words: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "data.csv").write_text("1\n")
+    folder = write_files(tmp_path / "folder", {"train.py": source})
+    result = process("task", "new", str(folder), *words)
+    assert (result.returncode, message in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
     ("name", "source", "words"),
     [
         ("a.c", '#include <stdio.h>\nint main() { puts("hello"); return 0; }\n', ()),

@@ -79,6 +79,19 @@ def test_a_replicate_of_a_program_that_fixes_its_seed_has_another_one(process: P
 
 
 @pytest.mark.slow
+def test_several_seeds_are_those_that_were_not_run_yet(process: Process, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    new_task(process, folder, FIXED["constant"][0] + PRINTS)
+    ran(process, folder)
+    ran(process, folder, "--replicate", "2")
+    result = process("run", str(folder), "--seeds", "3")
+    assert result.returncode == 0, result.stderr
+    assert "3 seeds: mean 0.4" in result.stderr
+    runs = [strictly(line, ShowAnswer).run for line in process("run", "export", "--json").stdout.splitlines()]
+    assert sorted(view.run.replicate for view in runs if view) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.slow
 def test_from_two_runs_nothing_is_sure_that_lies_within_their_interval(process: Process, tmp_path: Path) -> None:
     """A program with a noise of 0.2, and an edit that does nothing."""
     source = (

@@ -16,6 +16,7 @@ from autoresearch_daemon.runs.in_hand import RunRecorder
 from autoresearch.errors import AutoresearchError
 from autoresearch.record.kinds import Run, RunOutcome
 from autoresearch.run.folder import LOG, OUTCOME, Fault, RunReply, RunRequest, write_outcome
+from autoresearch.run.sandbox.scratch import scratch_folder
 from tests.daemon.test_reveals import LATER_MS, Place
 from tests.run.test_folder import written
 
@@ -95,6 +96,17 @@ def test_a_run_is_counted_once_wherever_the_daemon_is_killed(left: Left) -> None
     assert left.counted == [(7, "abandoned")]
     left.begin()
     assert left.counted == []
+
+
+def test_a_folder_of_a_process_that_lives_is_left_to_it(left: Left) -> None:
+    spool = left.place.paths.spool
+    (spool / "autoresearch-scratch-dead").mkdir()
+    (spool / "run-of-nobody").mkdir()
+    with scratch_folder(spool) as scratch:
+        (scratch.folder / "run-1").mkdir()
+        left.begin()
+        assert (scratch.folder / "run-1").is_dir()
+        assert [path for path in spool.iterdir() if path != left.folder] == [scratch.folder]
 
 
 def test_a_fault_is_the_machines(left: Left) -> None:

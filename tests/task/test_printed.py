@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.record.kinds import NUMBER_MAX
+from autoresearch.task.metric_names import direction_of
 from autoresearch.task.printed import MAX_KEYS, guess_metric, numbers_in, read_metric
 
 SUMMARY = """\
@@ -102,7 +103,7 @@ def test_what_stands_last_decides_and_is_quoted(form: str, last: str) -> None:
         "val_bpb: one",
         "val_bpb:",
         "val_bpb: 1.2.3",
-        "val_bpb: 1,5",
+        "val_bpb: 1,5,7",
         "val_bpb: [1, 2]",
         "loss: 1.0",
         "xval_bpb: 1",
@@ -134,6 +135,35 @@ def test_results_come_before_speeds_and_held_out_data_before_training(text: str,
     assert guess
     assert guess.name == name
     assert guess.is_sure == (name != "time")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value", "direction"),
+    [
+        ("train/val loss: 0.17 / 0.22", "val_loss", 0.22, "minimize"),
+        ("Train/Test acc: 0.99/0.81", "Test_acc", 0.81, "maximize"),
+        ("acc train/val = 0.5/0.6", "val_acc", 0.6, "maximize"),
+        ("loss (train, val): 0.17, 0.22", "val_loss", 0.22, "minimize"),
+        ("BLEU (dev/test) = 30.1/29.8", "dev_BLEU", 30.1, "maximize"),
+        ("epoch 3 | train / valid rmse: 1.5 / 1.75", "valid_rmse", 1.75, "minimize"),
+        ("accuracy: 45/50", "accuracy", 0.9, "maximize"),
+        ("score (lower is better): 0.37", "score_lower_is_better", 0.37, "minimize"),
+        ("Score: 0.37 (lower is better)", "Score_lower_is_better", 0.37, "minimize"),
+        ("cost = 12 (higher is better)", "cost_higher_is_better", 12.0, "maximize"),
+        ("steps to solve: 226", "steps_to_solve", 226.0, "minimize"),
+        ("moves to win: 31", "moves_to_win", 31.0, "minimize"),
+        ("time to accuracy: 31.5", "time_to_accuracy", 31.5, "minimize"),
+        ("val_loss: 12,53", "val_loss", 12.53, "minimize"),
+        ("accuracy: 93,4 %", "accuracy", 93.4, "maximize"),
+        ("reward: 1,234", "reward", 1234.0, "maximize"),
+    ],
+)
+def test_two_numbers_in_one_print_and_what_a_line_says_of_its_own_are_read(
+    text: str, name: str, value: float, direction: str
+) -> None:
+    guess = guess_metric(text)
+    assert guess
+    assert (guess.name, guess.value, direction_of(guess.name)) == (name, pytest.approx(value), direction)
 
 
 @pytest.mark.parametrize(

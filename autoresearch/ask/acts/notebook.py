@@ -236,7 +236,7 @@ class Notebook:
         if not self.is_founder:
             named = ", ".join(sorted(participant_with_key(self.log, founder).short for founder in founders))
             raise Refused(f"only a founder {decides}; this network's: {named}",
-                          hint=f"ask one to run it with your key: {self.identity.root.public.hex()}")  # fmt: skip
+                          hint="ask one of them to type the same")  # fmt: skip
         self.speak_for_root(now_ms)
 
     def delegate(self, root: KeyPair, now_ms: int, *, device: bytes | None = None) -> Record:

@@ -54,6 +54,9 @@ _STARTING_LINE = re.compile(
 _VARIABLE = re.compile(r"^[ \t]*(?:export +)?(\w+)[ \t]*[:?]?=[ \t]*([^#\n]*)", re.M)
 _USE = re.compile(r"\$(?:(\w+)|\((\w+)\)|\{(\w+)(?::?-([^}$]*))?\})")
 _LINE_CHARACTERS = 200
+_OF_A_SHELL = frozenset({"&&", "||", ";", "|", ">", ">>", "<", "2>&1", "&"})
+# A file beside the task's folder that a program did not find.
+_OUTSIDE = re.compile(r"No such file or directory: ['\"](\.\./[^'\"\n]{1,200})['\"]")
 # So often a person who waits for a program is told that it still runs.
 SILENT_SECONDS = 20.0
 # So many lines of a program that did not end are quoted.
@@ -181,10 +184,11 @@ class TrialRuns:
         return min(most, max(LEAST_MEMORY_MIB, TIMES_MEMORY * used))
 
 
-def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
+def printed_once(look: Look, learnt: Path, *, seconds: float, seed: int = 0) -> Printed:
     """What a program prints when it is run once in the sandbox, and its fault where it stops with an error.
 
     With another ``seed`` than 0 the program, and its command, have other seeds in place of those that they fix.
+    ``learnt`` is a folder for what one run of the draft tells the next, such as its cost.
 
     Raises:
         UsageError: it is no program, what starts it is not on this machine, or there is no sandbox.
@@ -213,7 +217,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     limits = task.limits
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = again(plan_as_it_stands(task, task.program.decode()), seed)
-    outcome, text = _carried_out(look.context, task, plan, ceiling, level)
+    outcome, text = _carried_out(look.context, task, plan, ceiling, level, learnt)
     printed = Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
     if outcome.status == RunStatus.TIMED_OUT:
         lines = " / ".join(f"“{line}”" for line in last_lines(text)[-LINES_QUOTED:]) or "nothing"
@@ -222,20 +226,36 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
         return replace(printed, is_part=True, fault=fault)
     if outcome.status == RunStatus.OK:
         return printed
-    hint = "mend it, or look at what it prints: " + recipe.command
-    if start := _other_start(look.place, recipe.command):
-        hint = f"if {start.file} starts it as it should be: --command {shlex.quote(start.line)}; or {hint}"
-    elif _WANTS_ARGUMENTS.search(outcome.reason):
-        hint = f"give it what it wants: --command {shlex.quote(f'{recipe.command} …')}"
-    if reason := next((why for name, why in look.needed.left_out.items() if f"'{name}" in outcome.reason), ""):
-        hint = f"its runs don't see that: {reason}"
     if module := re.search(r"No module named '([^'.]+)", outcome.reason):
         return replace(printed, fault=lacks_packages(task, names, module[1]))
-    if folders := _missed(text, look.mounts):
-        hint = f"to show it to its runs, to read: {' '.join(map(_mount_option, folders))}"
-    elif way := way_out(text, level):
-        hint = way
+    hint = _way_on(look, recipe.command, outcome.reason, text, level)
+    hint = hint or "mend it, or look at what it prints: " + recipe.command
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def _way_on(look: Look, command: str, reason: str, text: str, level: Level) -> str:
+    """What to do about a program that stopped with an error; empty where only its author can know."""
+    if outside := _OUTSIDE.search(text):
+        return (
+            f"its runs see the task's folder and no {outside[1]}: copy that into the folder, and name it there; "
+            "or have the program name its whole path, and --mount its folder"
+        )
+    if folders := _missed(text, look.mounts):
+        return f"to show it to its runs, to read: {' '.join(map(_mount_option, folders))}"
+    if way := way_out(text, level):
+        return way
+    if left_out := next((why for name, why in look.needed.left_out.items() if f"'{name}" in reason), ""):
+        return f"its runs don't see that: {left_out}"
+    if operator := next((word for word in shlex.split(command) if word in _OF_A_SHELL), ""):
+        in_a_shell = f"bash -c {shlex.quote(command)}"
+        typed = shlex.quote(in_a_shell) if re.search(r"[\"$`\\!]", in_a_shell) else f'"{in_a_shell}"'
+        return f"no shell reads the line, so {operator} is a word of it: --command {typed}"
+    if start := _other_start(look.place, command):
+        mend = f"mend it, or look at what it prints: {command}"
+        return f"if {start.file} starts it as it should be: --command {shlex.quote(start.line)}; or {mend}"
+    if _WANTS_ARGUMENTS.search(reason):
+        return f"give it what it wants: --command {shlex.quote(f'{command} …')}"
+    return ""
 
 
 class _Start(NamedTuple):
@@ -296,11 +316,12 @@ def measured_once(context: NewTaskContext, place: Path) -> RunOutcome | None:
         return None
     task = load_task(place)
     plan = plan_as_it_stands(task, task.program.decode())
-    return _carried_out(context, task, plan, Ceiling.of(context.work), level)[0]
+    with tempfile.TemporaryDirectory() as learnt:
+        return _carried_out(context, task, plan, Ceiling.of(context.work), level, Path(learnt))[0]
 
 
 def _carried_out(
-    context: NewTaskContext, task: Task, plan: Plan, ceiling: Ceiling, level: Level
+    context: NewTaskContext, task: Task, plan: Plan, ceiling: Ceiling, level: Level, learnt: Path
 ) -> tuple[RunOutcome, str]:
     """How a plan of a task ended here, and what its run printed."""
     from autoresearch.run.folder import Conditions, RunRequest, log_of, new_run
@@ -308,12 +329,11 @@ def _carried_out(
 
     work, paths = context.work, context.paths
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
-    with tempfile.TemporaryDirectory() as scratch:  # what is learnt of a draft is of no use to a task
-        place = RunSite(level, Path(scratch), paths.environments, paths.allowed)
-        ready = partial(make_bench, cancelled=_saying_so(context))
-        request = RunRequest(run=new_run("run"), task=task, conditions=conditions, plan=plan)
-        with run_here(request, place, paths.spool, ready=ready) as (folder, ended):
-            return outcome_of(ended), log_of(folder).decode("utf-8", "replace")
+    place = RunSite(level, learnt, paths.environments, paths.allowed)
+    ready = partial(make_bench, cancelled=_saying_so(context))
+    request = RunRequest(run=new_run("run"), task=task, conditions=conditions, plan=plan)
+    with run_here(request, place, paths.spool, ready=ready) as (folder, ended):
+        return outcome_of(ended), log_of(folder).decode("utf-8", "replace")
 
 
 def _saying_so(context: NewTaskContext) -> Callable[[], bool]:
@@ -339,6 +359,11 @@ def try_program(look: Look, options: TaskOptions) -> tuple[Look, TrialRuns]:
 
     Raises UsageError where it stops with an error, or takes too long.
     """
+    with tempfile.TemporaryDirectory() as learnt:  # of no use to the task, which is another than its draft
+        return _tried(look, options, Path(learnt))
+
+
+def _tried(look: Look, options: TaskOptions, learnt: Path) -> tuple[Look, TrialRuns]:
     names, say = " and ".join(look.recipe.edit), look.context.say
     is_part = look.is_long and options.seconds is None
     seconds = PART_SECONDS if is_part else look.most
@@ -346,7 +371,7 @@ def try_program(look: Look, options: TaskOptions) -> tuple[Look, TrialRuns]:
         say(f"running {names} for {PART_SECONDS:g} s of the {look.stated:g} s that a run takes by its own word")
     else:
         say(f"running {names} {'once' if options.once else 'twice'} to find its number")
-    first = printed_once(look, seconds=seconds)
+    first = printed_once(look, learnt, seconds=seconds)
     if first.fault and not first.is_part:
         mounts = agreed_mounts(look.context, _missed(first.text, look.mounts), look.mounts)
         also = missed_files(look.place, first.text)
@@ -355,12 +380,12 @@ def try_program(look: Look, options: TaskOptions) -> tuple[Look, TrialRuns]:
             for sentence in describe_needed(needed, besides=look.needed):
                 say(sentence)
             look = replace(look, mounts=mounts, needed=needed)
-            first = printed_once(look, seconds=seconds)
+            first = printed_once(look, learnt, seconds=seconds)
     if first.fault and not (is_part and first.is_part):
         raise first.fault
     if is_part or options.once:
         return look, TrialRuns([first], look.stated)
-    second = printed_once(look, seconds=seconds, seed=1)
+    second = printed_once(look, learnt, seconds=seconds, seed=1)
     if second.fault:
         say(f"the second run did not end as the first: {second.fault}")
         return look, TrialRuns([first], look.stated)

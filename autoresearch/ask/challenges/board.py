@@ -38,7 +38,7 @@ from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Admission, Contest
 from autoresearch.record.record import Record
 from autoresearch.task.model import Metric
-from autoresearch.text import counted, moment, one_line, sign_of
+from autoresearch.text import age, counted, moment, one_line, sign_of
 from autoresearch.trust.roster import last_word
 from autoresearch.words import (
     BELIEVABLE,
@@ -87,6 +87,15 @@ def challenge_here(log: Log) -> tuple[Record, FoundTask]:
     if task is None:
         raise NotFound("the task of this contest is not here yet", hint="autoresearch network peers")
     return record, task
+
+
+def ended_words(log: Log, task: bytes, now_ms: int) -> str:
+    """That the contest on a task has ended, as a sentence; empty where it goes on, or there is none."""
+    record = challenge_in_force(log)
+    body = record.body_as(Contest) if record else None
+    if body is None or body.task != task or now_ms < body.ends:
+        return ""
+    return f"the contest on it ended {age(body.ends, now_ms)}: runs from now on take no place"
 
 
 @in_snapshot

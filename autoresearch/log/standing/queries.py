@@ -264,7 +264,9 @@ def program_view(
         verdict=verdict_of(log, row.first, judged),
         budget=row.budget,
         decimals=decimals_of(log, row.task),
-        **_numbers(rules, judged, value=values.get(row.first), before=values.get(row.parent or b"")),
+        **_numbers(
+            rules, judged, value=row.mean if row.first in values else None, before=values.get(row.parent or b"")
+        ),
     )
 
 

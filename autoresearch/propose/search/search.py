@@ -343,7 +343,7 @@ def _proposal(
     else:
         noise = state.problem.noise or 0
         best = min(state.evidence.working, key=lambda candidate: candidate.mean + noise / math.sqrt(candidate.runs))
-        leading = f"the best so far is {value(state.sign * best.mean)}"
+        leading = f"the best before it was {value(state.sign * best.mean)}"
         closing = f"Expected {value(expected)}; {leading}{_moves(state.evidence)}."
     for cause in learnt:
         if set(change) & {name for rule in cause.rules for name in rule.names}:

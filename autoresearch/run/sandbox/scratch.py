@@ -109,6 +109,11 @@ def sweep(parent: Path | None = None) -> int:
     return removed
 
 
+def is_scratch(folder: Path) -> bool:
+    """Whether a folder is one of those, by its name."""
+    return folder.name.startswith(_PREFIX)
+
+
 def _made(parent: Path) -> Scratch:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))

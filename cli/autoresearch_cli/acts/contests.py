@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView, SubmissionView
-from autoresearch.ask.challenges.board import challenge_here
+from autoresearch.ask.challenges.board import challenge_here, ended_words
 from autoresearch.ask.challenges.founding import (
     JOIN_COMMAND,
     ContestKind,
@@ -154,6 +154,13 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
     )
 
 
+def say_ended(task: bytes) -> None:
+    """Say it where the contest on a task has ended."""
+    with local_log.open_desk() as desk:
+        if sentence := ended_words(desk.log, task, home.now_ms()):
+            say(f"{sentence} → autoresearch challenge show")
+
+
 def write_page_again(folder: Path, line: str) -> list[Path]:
     """Write the page of rules of the contest as it is now; ``line`` is what its earlier page has to join."""
     with local_log.open_desk() as desk:
@@ -262,7 +269,13 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
     ]
     if answer.comparisons:
         sections.append(
-            PageSection("How the first places differ", [f"{fact.sentence}." for fact in answer.comparisons])
+            PageSection(
+                "How the first places differ",
+                [
+                    "Programs share a place where their intervals overlap; a difference may yet be beyond the noise.",
+                    *(f"{fact.sentence}." for fact in answer.comparisons),
+                ],
+            )
         )
     if rest:
         sections.append(PageSection("Submissions without a place", [], table=_table(rest)))

@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.paths import Paths, archive_paths
 from autoresearch.text import size
 
@@ -71,9 +71,12 @@ def put_back(paths: Paths, file: Path) -> int:
     """Make this empty home what it was at a backup; returns the number of files. Interrupted, it can be done again.
 
     Raises:
+        NotFound: there is no such file.
         Refused: something is here already, or it can't be written.
         UsageError: the file is no backup, or not whole.
     """
+    if not file.exists():
+        raise NotFound(f"there is no file {file}", hint="autoresearch node backup FILE writes one")
     begun, source = paths.restoring, str(file.absolute())
     goes_on = begun.exists() and begun.read_text() == source
     for place in (paths.data, paths.settings, paths.home_local):

@@ -142,11 +142,11 @@ def beginning(address: str, peers: dict[str, PeerView]) -> Check:
     except TimeoutError:
         detail, fix = (
             f"{where} does not answer",
-            "a firewall may block it; try another node: autoresearch network peers add",
+            "a firewall may block it; try another node: autoresearch network peers add ADDRESS",
         )
     except OSError as error:
         detail = f"{where} does not answer: {error.strerror or error}"
-        fix = "its daemon is down or its port changed; try another node: autoresearch network peers add"
+        fix = "its daemon is down or its port changed; try another node: autoresearch network peers add ADDRESS"
     else:
         detail = f"something answers at {where}, but not as {peer}"
         fix = "it has a new key or refuses this node; ask its owner for its address: autoresearch network peers"

@@ -12,7 +12,7 @@ import typer
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.attack_reports import published_report
 from autoresearch.ask.requests import OfTask, PublishTaskRequest
-from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, UsageError
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.people import REPORT_COLUMNS
 from autoresearch.paths import typed_path
@@ -170,14 +170,21 @@ def reports(
         return
     is_folder = "/" in task or (task and typed_path(task).exists())
     digest = load_task(home.existing_folder(task)).digest.hex() if is_folder else home.task_meant(task)
-    answer = home.ask(questions.attacks, OfTask(task=digest))
+    try:
+        answer = home.ask(questions.attacks, OfTask(task=digest))
+    except NotFound:
+        if not is_folder:
+            raise
+        hint = f"autoresearch task attack {shlex.quote(task)} --publish"
+        raise NotFound(f"nobody published the task of {task} or a report on it", hint=hint) from None
     yield answer
     with paged():
         print_list(REPORT_COLUMNS, answer.reports, now_ms=home.now_ms())
     if answer.self_reported:
         say(f"the number of {answer.task} is self-reported: the program prints it, so an edit could print any")
     say(answer.sentence or f"no attested participant published a report of attacks on {answer.task}")
-    say(f"→ autoresearch task attack {answer.digest[:12]}{'' if answer.reports else ' --publish'}")
+    typed = shlex.quote(task) if is_folder else answer.digest[:12]  # what was tried in a folder is tried there again
+    say(f"→ autoresearch task attack {typed}{'' if answer.reports else ' --publish'}")
 
 
 def _place_for_programs(task: Task, keep: str) -> Path:

@@ -120,8 +120,11 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
         say(f"a code for each participant, with an alias: {answer.codes}")
     if not answer.reachable:
         say("the invite holds no address of this node yet: autoresearch up, then autoresearch network invite")
-    print_text(answer.line)
-    say("→ send that line and the page to the participants; your daemon has to run, so that it admits them")
+    if not answer.codes:
+        print_text(answer.line)
+    each = "each participant a line of that file, and the page"
+    what = each if answer.codes else "that line and the page to the participants"
+    say(f"→ send {what}; your daemon has to run, so that it admits them")
 
 
 @app.command(

@@ -28,6 +28,7 @@ from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import BoardSection, NetworkState, Part, Result, WorkState
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
+from autoresearch_cli.acts.contests import say_ended
 from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages, can_ask, must_ask, name_packages
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, CommandApp, Json, Yes
@@ -279,6 +280,7 @@ def _begin(
     ask_for_agents(task, allowed=allow_packages)
     working = home.client().ask(Node.work, WorkRequest(task=str(folder)))
     say(f"{name}: {state_sentence(working, home.now_ms())}")
+    say_ended(bytes.fromhex(best.task.digest))
     if status.orders:
         say_orders(status.orders, working)
     return True

@@ -126,7 +126,7 @@ def join(
 
 @app.command(
     "network show",
-    ("autoresearch network show", "its name, id, trust list, and an invite"),
+    ("autoresearch network show", "its name, id and trust list"),
     ("autoresearch network show --json | jq -r .id", "the id for a program"),
     ("autoresearch network show --json | jq -r .file", "its file, to edit or to send"),
     see="network peers, network invite, network trust",
@@ -167,7 +167,7 @@ def invite(
     addresses = joining.own_addresses(patience_seconds=STARTING_SECONDS)
     word = write_invite(joining.to_be_sent(manifest, addresses), token)
     if json:
-        answer = _answer(manifest, home.paths().manifest, addresses)
+        answer = _with_voters(_answer(manifest, home.paths().manifest, addresses))
         print_json(msgspec.structs.replace(answer, invite=word, admission=admission))
         return
     print_text(word)

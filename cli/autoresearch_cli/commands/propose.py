@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -35,10 +34,10 @@ from autoresearch_cli.ideas import (
     idea_in,
     idea_of,
     refuse_dead_end,
-    refuse_repetition,
     request,
     vary,
     wait_for_runs,
+    with_seeds,
 )
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import WaitedAnswer, WaitedRun
@@ -112,18 +111,20 @@ def propose(
     task: TaskOfFile = "",
     hypothesis: Hypothesis = "",
     parent: Parent = "",
-    seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds that were not run yet.")
+    ] = 1,
     again: Again = False,
     anyway: Anyway = False,
 ) -> Answered:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
     idea = idea_of(program, task, parent, hypothesis)
     client = home.client()
-    for number in range(seeds) if not again else ():
-        refuse_repetition(replace(idea, replicate=idea.replicate + number), other_seed="")
+    ideas = with_seeds(idea, seeds, again=again)
     if not anyway:
         refuse_dead_end(idea)
-    answer = client.ask(Node.propose, request(idea, seeds=seeds))
+    answers = [client.ask(Node.propose, request(each, once=not again)) for each in ideas]
+    answer = msgspec.structs.replace(answers[-1], proposed=[name for each in answers for name in each.proposed])
     yield answer
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")

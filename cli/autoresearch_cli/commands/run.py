@@ -5,8 +5,9 @@ Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is publishe
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from shlex import quote
 from typing import Annotated, Any
 
@@ -21,8 +22,9 @@ from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
 from autoresearch.face.columns.runs import RUN_COLUMNS, group_columns
-from autoresearch.record.encoding import format_id
-from autoresearch.text import counted
+from autoresearch.log.standing.queries import run_body
+from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.text import counted, value
 from autoresearch.words import HELD, WorkState
 from autoresearch_cli import catalogue, home
 from autoresearch_cli.acts.packages import ask_for_packages
@@ -36,8 +38,8 @@ from autoresearch_cli.ideas import (
     Parent,
     idea_in,
     refuse_dead_end,
-    refuse_repetition,
     request,
+    with_seeds,
 )
 from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.outcomes import record_of, tell_run
@@ -84,7 +86,9 @@ def run(  # noqa: PLR0913 - each is an option of the command
             "--replicate", min=0, max=1_000_000, help="Which seed: 0 for a new attempt, 1 and up to repeat it."
         ),
     ] = 0,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="How many seeds, from --replicate on.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, max=100, help="So many seeds that were not run yet, from --replicate on.")
+    ] = 1,
     allow_packages: catalogue.AllowPackages = False,
     again: Again = False,
     anyway: Anyway = False,
@@ -110,29 +114,43 @@ def run(  # noqa: PLR0913 - each is an option of the command
     if start or seed or trust:
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(home.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
-    ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
-    for each in ideas if not again else ():
-        refuse_repetition(each)
+    ideas = with_seeds(idea, seeds, again=again)
     if not anyway:
         refuse_dead_end(idea)
     ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
+    records: list[str] = []
     for each in ideas:
         with choose_display(quiet=True) as display:
             try:
-                record = _through_daemon(each, display)
+                record = _through_daemon(each, display, again=again)
             except DaemonNotRunning:
                 record = _run_in_process(each, display)
-    tell_run(record, idea.task, json=json)
+        records.append(record)
+    tell_run(records[-1], idea.task, json=json)
+    if seeds > 1:
+        _say_deviation(records)
 
 
-def _through_daemon(idea: Idea, display: Display) -> str:
+def _say_deviation(records: Sequence[str]) -> None:
+    """What several seeds of a program gave: what ``metric.noise`` is."""
+    with open_desk() as desk:
+        values = [run_body(desk.log, parse_id(record)).value for record in records]
+    measured = [each for each in values if each is not None]
+    if len(measured) > 1:
+        mean = math.fsum(measured) / len(measured)
+        deviation = math.sqrt(math.fsum((each - mean) ** 2 for each in measured) / (len(measured) - 1))
+        say(f"{len(measured)} seeds: mean {value(mean)}, standard deviation {value(deviation)}")
+
+
+def _through_daemon(idea: Idea, display: Display, *, again: bool) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id.
 
-    Raises DaemonNotRunning where none runs or it is killed, AutoresearchError where a person stops it.
+    Raises DaemonNotRunning where none runs or it is killed, AutoresearchError where a person stops it, it is killed
+    before the run begins, or the same waits already and that is not meant ``again``.
     """
     client, state = home.client(), ""
     with client.events() as events:
-        proposed = client.ask(Node.propose, request(idea)).proposed[0]
+        proposed = client.ask(Node.propose, request(idea, once=not again)).proposed[0]
         status = client.ask(Node.status)
         if status.state in HELD:
             say(f"the run waits: {state_sentence(status, home.now_ms())}")
@@ -154,6 +172,9 @@ def _through_daemon(idea: Idea, display: Display) -> str:
         raise AutoresearchError(
             "the daemon was stopped before the run ended", hint="autoresearch up, then the same again"
         )
+    if not monitor.in_hand:
+        raise AutoresearchError("the daemon ended before the run began, which stays in its queue",
+                                hint=f"autoresearch up, then: autoresearch run wait {proposed}")  # fmt: skip
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 

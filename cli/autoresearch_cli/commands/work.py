@@ -244,7 +244,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         say(state_sentence(status, home.now_ms()))
         if before:
             say_orders(before, status, instead=request.instead)
-        say_default(folder)
+        _say_task(folder, searches=only != "verify")
     if not follow:
         return
     with client.events() as events, choose_display() as display:
@@ -315,6 +315,17 @@ def _report_order(task: str | None, *, json: bool) -> None:
     if status.pages:
         query = urlencode({"task": order.task, "x": "time", "since": happened.since_ms, "to": happened.to_ms})
         say(f"→ {status.pages.rstrip('/')}/?{query} (autoresearch open first, where the browser asks for a token)")
+
+
+def _say_task(folder: str, *, searches: bool) -> None:
+    """Say which task it is where nobody named one, and where the contest on it has ended."""
+    if searches:
+        say_default(folder)
+    if home.manifest().trust.founders:
+        from autoresearch.task.loading import load_task
+        from autoresearch_cli.acts.contests import say_ended
+
+        say_ended(load_task(home.task_folder(folder)).digest)
 
 
 def say_default(folder: str) -> None:

@@ -66,6 +66,7 @@ def _bounded(seconds: float) -> float:
 
 
 ROWS_MAX = 50
+CLAIM_MINUTES = 1440
 # Clients give up after a minute.
 WAIT_SECONDS = 45.0
 WAIT_SECONDS_MAX = 3600.0
@@ -135,7 +136,11 @@ class Tools:
 
         `next_before` is what to give as `before` for the next page of the newest.
         """
-        limit = max(1, min(limit, ROWS_MAX))
+        if limit < 1:
+            raise UsageError(f"limit is {limit}", hint=f"1 to {ROWS_MAX}")
+        if order == "best" and before:
+            raise UsageError("before is for the newest", hint="leave order out, or before")
+        limit = min(limit, ROWS_MAX)
         if order == "best" and not where:
             top = self._ask(questions.top, requests.TopOf(task=self._about(task), limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
@@ -258,7 +263,7 @@ class Tools:
                 hint="effects tells it under dead_ends; name one of the runs in hypothesis and say why yours differs, "
                 "or give anyway: true",
             )
-        names = client.ask(Node.propose, ideas.request(idea, seeds=seeds)).proposed
+        names = client.ask(Node.propose, ideas.request(idea, seeds=seeds, once=True)).proposed
         stays = place_edit(folder, program, hypothesis) if is_changed and outcomes.is_own(folder) else ""
         return self.result(names if seeds > 1 else names[0], wait_seconds) | filled(folder=stays)
 
@@ -354,10 +359,12 @@ class Tools:
 
         Give the same `edits` or `program` as to `run`. Refused when another node tries it or has run it.
         """
+        if not 1 <= minutes <= CLAIM_MINUTES:
+            raise UsageError(f"minutes is {minutes}", hint=f"1 to {CLAIM_MINUTES}; a claim can be renewed")
         client, folder = self._client(), self._folder()
         parent, program = self._program(client, self._task(), edits, program, parent)
         request = requests.ClaimRequest(
-            task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
+            task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=minutes
         )
         return claim_facts(client.ask(Node.claim, request).claim)
 

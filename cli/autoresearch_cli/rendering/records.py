@@ -67,8 +67,9 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
 
 
 def body_lines(body: dict[str, object]) -> list[tuple[str, str]]:
-    """The fields of a record that is not a run: records by their ids, times as people read them."""
-    return [(name.removesuffix("_ms"), _field(name, item)) for name, item in body.items()]
+    """The fields of a record that is not a run and has them: records by their ids, times as people read them."""
+    fields = ((name, item) for name, item in body.items() if item not in (None, "", [], {}))
+    return [(name.removesuffix("_ms"), _field(name, item)) for name, item in fields]
 
 
 def _field(name: str, item: object) -> str:

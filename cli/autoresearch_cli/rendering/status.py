@@ -5,6 +5,8 @@ Pure: answers and the time in, lines out.
 
 from __future__ import annotations
 
+from shlex import quote
+
 from autoresearch import words
 from autoresearch.ask import node
 from autoresearch.ask.runs.answers import RunRow, SinceAnswer
@@ -278,7 +280,8 @@ def next_step(status: node.StatusAnswer) -> str:
     if status.state == "stopped":
         return "autoresearch up" if status.records else "autoresearch work, or to watch a few runs: autoresearch demo"
     if status.why in words.ORDER_DONE:
-        return f"autoresearch best, or for more of it: {BEGIN}"
+        last = f" {quote(status.past_orders[-1].task)}" if status.past_orders else ""
+        return f"autoresearch best, or for more of it: {BEGIN}{last}"
     if status.state == words.WorkState.WORKING and not (status.task and status.task.best):
         return "autoresearch node events --follow shows each step"
     if status.state == words.WorkState.IDLE and status.past_orders:

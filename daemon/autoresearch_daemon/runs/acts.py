@@ -143,6 +143,11 @@ class WorkActs:
                         f"this program was run with this seed before: {short_id(run)}",
                         hint=f"change it; or give another seed, as replicate={each.replicate + 1}",
                     )
+                if name := self._assignments.name_of(each):
+                    raise Refused(
+                        f"this program waits or runs here with this seed already: {name}",
+                        hint=f"autoresearch run wait {name}, autoresearch run cancel {name}",
+                    )
         names = [self._assignments.propose(folder, each, shared=request.shared) for each in plans]
         return ProposedAnswer(
             proposed=names,
@@ -178,6 +183,10 @@ class WorkActs:
         plan = await asyncio.to_thread(self._plan, task, request)
         if notebook.is_tried_elsewhere(plan, now_ms()):
             raise Refused("another node tries this program, or has run it", hint="autoresearch run claims")
+        if run := run_before(notebook.log, task, plan.source_digest, replicate=plan.replicate, me=notebook.author):
+            raise Refused(
+                f"this program was run here before: {short_id(run)}", hint=f"autoresearch show {short_id(run)}"
+            )
         notebook.publish_task(task, now_ms())
         notebook.publish_claim(plan, now_ms(), seconds=request.minutes * 60)
         row = task_of(notebook.log, task.digest)

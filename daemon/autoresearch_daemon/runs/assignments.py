@@ -281,6 +281,13 @@ class Assignments:
         self._take(inputs.RunAsked(assignment))
         return assignment.name
 
+    def name_of(self, plan: Plan) -> str:
+        """The name of a run of the same program with the same seed that waits or goes on here; empty: none does."""
+        key = _key(plan)
+        running = [worker.assignment for worker in self._core.service.status().workers if worker.key == key]
+        waiting = (name for name, other in self._proposals.plans() if _key(other) == key)
+        return next((each.name for each in running if each), "") or next(waiting, "")
+
     def drop(self, name: str) -> bool:
         """Take a proposal out of the queue, or stop its run; whether there was either."""
         is_in_hand = self._core.service.is_in_hand(name)

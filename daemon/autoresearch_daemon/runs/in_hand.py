@@ -26,7 +26,7 @@ from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, abandoned
 from autoresearch.run.folder import checkpoint_of, has_outcome, log_of, read_outcome, run_folder
 from autoresearch.run.runner import outcome_of
-from autoresearch.run.sandbox.scratch import remove_tree
+from autoresearch.run.sandbox.scratch import is_scratch, remove_tree, sweep
 from autoresearch.text import duration
 from autoresearch.words import WORK_RULES, WorkKind, WorkState
 from autoresearch_daemon.events import Events, now_ms
@@ -131,10 +131,14 @@ class RunRecorder:
         return error
 
     def sweep(self) -> None:
-        """Remove what dead workers left that no record waits for. To be called before there is a worker. Blocks."""
+        """Remove what dead workers left that no record waits for. To be called before there is a worker. Blocks.
+
+        Folders of processes that live, such as a command that tries a program, are locked, and stay.
+        """
         waiting = {run.folder for run in self.local.in_hand()}
+        sweep(self.spool)
         for folder in self.spool.iterdir():
-            if str(folder) not in waiting:
+            if str(folder) not in waiting and not is_scratch(folder):
                 remove_tree(folder)
 
     async def close_left_over(
@@ -278,6 +282,10 @@ class Proposals:
     def left_over(self) -> list[Assignment]:
         """What waited when the daemon last ended, the oldest first."""
         return [_assignment(proposal) for proposal in self._waiting.values()]
+
+    def plans(self) -> list[tuple[str, Plan]]:
+        """The name of each assignment whose run has not begun, with its plan."""
+        return [(name, proposal.plan) for name, proposal in self._waiting.items()]
 
     def plan(self, name: str) -> Plan | None:
         """The plan of an assignment; None where it is no proposal."""
