@@ -66,7 +66,7 @@ def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli:
     assert "--seeds 2" in again.stderr
     repeated = process("run", str(toy), "--replicate", "1")
     assert (repeated.returncode, "(mean of 2)" in repeated.stderr) == (0, True)
-    assert "--replicate 2" in process("run", str(toy), "--replicate", "1").stderr
+    assert "--seeds 2" in process("run", str(toy), "--replicate", "1").stderr
     assert process("run", str(toy), "--again").returncode == 0
 
 

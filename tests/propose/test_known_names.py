@@ -61,6 +61,7 @@ def test_the_range_that_a_name_gets(name: str, value: Value, range_: str) -> Non
         "eval_batch_size", "val_fraction", "EvalConfig.batch_size", "log_interval", "print_every", "save_freq",
         "TIME_BUDGET", "max_seconds", "epochs", "max_iters", "n_steps", "block_size", "MAX_SEQ_LEN", "image_size",
         "in_channels", "pad_id", "PEAK_FLOPS", "use_bias", "debug", "N", "x", "BYTES_PER_TOKEN", "DATA_NOISE",
+        "data.n_users", "dataset.difficulty", "Env.gravity",
     ],
 )  # fmt: skip
 def test_what_is_never_turned_without_a_comment(name: str) -> None:

@@ -45,6 +45,9 @@ TASK = _words(
     "block_size context ctx length len images? img pixels? features? channels? columns? noise mean means std stds"
 )
 
+# In a section of this name stands what the data are, but for what is well known.
+_OF_DATA = frozenset({"_data_", "_dataset_", "_datasets_", "_env_", "_environment_"})
+
 # Of words to choose among: what is measured, and on what, are the task's too.
 _CHOSEN = _words(
     "dataset corpus split task mode env environment dtype precision backend format lang language level kind type "
@@ -201,13 +204,13 @@ def guess(name: str, value: Value, *, known_only: bool = False) -> ValueRange | 
     """
     if isinstance(value, bool | str) or not -1e15 < value < 1e15:
         return None
-    whole, last = _plain(name), _plain(re.split(r"\.|--", name)[-1])
-    if NEVER.search(whole):
+    *sections, last = map(_plain, re.split(r"\.|--", name))
+    if NEVER.search(_plain(name)):
         return None
     for rule in KNOWN:
         if rule.fits(last, value) and ("[" not in name or rule.shape == "choices" or "_hidden_" in last):
             return rule.range(value)
-    if known_only or "[" in name or len(last) < 4 or TASK.search(last):
+    if known_only or "[" in name or len(last) < 4 or TASK.search(last) or not _OF_DATA.isdisjoint(sections):
         return None
     # A factor of four around a value; nothing around 0, a negative whole number (a mark) or a huge one.
     if isinstance(value, int):
