@@ -104,14 +104,14 @@ def test_opening_sweeps_what_was_never_entered_and_leaves_what_is_being_written(
 
 def test_opening_forgets_a_blob_whose_file_was_lost(tmp_path):
     with BlobStore(tmp_path) as blobs:
-        lost, kept = blobs.put(b"lost"), blobs.put(b"kept")
+        lost, whole = blobs.put(b"lost"), blobs.put(b"whole")
         name = lost.sha256.hex()
         (tmp_path / "objects" / name[:2] / name).unlink()
         with pytest.raises(Refused, match="can't be read"):
             blobs.get(lost.sha256)
     with BlobStore(tmp_path) as blobs:
         assert blobs.find(lost.sha256) is None
-        assert blobs.get(kept.sha256) == b"kept"
+        assert blobs.get(whole.sha256) == b"whole"
         assert blobs.put(b"lost") == lost
         assert blobs.get(lost.sha256) == b"lost"
 
