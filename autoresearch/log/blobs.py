@@ -51,6 +51,21 @@ class MissingBlob(NotFound):
         return NotFound(f"{self.what} is not on this machine, and {reason}; {back}", hint=reason.hint)
 
 
+def forget_lost(root: Path) -> None:
+    """Take out of the index of the blobs in ``root`` those without a file: they may be fetched again.
+
+    For a folder that is known to be whole, as after a restore. Elsewhere a disk may only not be mounted.
+    """
+    with (
+        closing(open_database(root / "index.sqlite", make_index, read_only=False)) as connection,
+        transaction(connection, durable=True),
+    ):
+        files = {path.name for path in (root / "objects").glob("*/*")}
+        names = [row[0] for row in connection.execute("SELECT sha256 FROM blob")]
+        lost = [(name,) for name in names if name.hex() not in files]
+        connection.executemany("DELETE FROM blob WHERE sha256 = ?", lost)
+
+
 class BlobStore:
     """The blobs in the folder ``root``. Several processes may use it at once."""
 
@@ -148,8 +163,7 @@ class BlobStore:
         except OSError as error:
             if not self.has(sha256):
                 raise NotFound(f"The blob {sha256.hex()} was just deleted.") from error
-            hint = "look at that disk; a start of the daemon forgets what is lost, so that it is fetched again"
-            raise Refused(f"The blob {sha256.hex()} can't be read: {error.strerror}.", hint=hint) from error
+            raise Refused(f"The blob {sha256.hex()} can't be read: {error.strerror}.") from error
         if hashlib.file_digest(file, "sha256").digest() != sha256:
             file.close()
             raise Refused(f"The blob {sha256.hex()} was changed on the disk.", hint="delete it, and fetch it again")
@@ -289,17 +303,12 @@ class BlobStore:
             self._connection.execute(f"INSERT INTO blob VALUES(?, ?, ?, ?) {keep}", (sha256, size, manifest, fetched))
 
     def _sweep(self) -> None:
-        """Delete what was written and never entered. Files of processes that still write are locked, and stay.
-
-        An entry whose file is gone goes too: as the blob of others that it may be, it is fetched again.
-        """
+        """Delete what was written and never entered. Files of processes that still write are locked, and stay."""
         with self._lock, transaction(self._connection, durable=False):
             entered = {row[0].hex() for row in self._connection.execute("SELECT sha256 FROM blob")}
-            files = {path.name: path for path in self._objects.glob("*/*")}
-            for name in files.keys() - entered:
-                files[name].unlink()
-            lost = [(bytes.fromhex(name),) for name in entered - files.keys()]
-            self._connection.executemany("DELETE FROM blob WHERE sha256 = ?", lost)
+            for path in self._objects.glob("*/*"):
+                if path.name not in entered:
+                    path.unlink()
             for path in self._temporary.iterdir():
                 _unlink_unlocked(path)
 

@@ -90,6 +90,20 @@ def test_a_backup_has_the_bytes_of_each_blob_that_it_names_while_blobs_are_put(
         assert named - held == set()
 
 
+def test_what_a_backup_names_and_lacks_is_not_taken_for_here(
+    cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli("node", "backup", str(tmp_path / "whole.tar")).exit_code == 0
+    with tarfile.open(tmp_path / "whole.tar") as whole, tarfile.open(tmp_path / "part.tar", "w") as part:
+        for member in whole:
+            if "/blobs/objects/" not in member.name:
+                part.addfile(member, whole.extractfile(member))
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "other"))
+    assert cli("node", "restore", str(tmp_path / "part.tar")).exit_code == 0
+    refused = cli("show", filled.best, "--code")
+    assert (refused.exit_code, "is not on this machine" in refused.stderr) == (4, True), refused.stderr
+
+
 @pytest.mark.parametrize("cut", [0.5, 0.99, "between"])
 def test_a_backup_that_is_not_whole_restores_nothing(
     cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: float | str

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import NotFound, Refused
-from autoresearch.log.blobs import BlobStore
+from autoresearch.log.blobs import BlobStore, forget_lost
 from autoresearch.log.chunks import CHUNK_BYTES, decode_manifest, encode_manifest
 from autoresearch.record.encoding import encode
 
@@ -102,13 +102,15 @@ def test_opening_sweeps_what_was_never_entered_and_leaves_what_is_being_written(
     assert not abandoned.exists()
 
 
-def test_opening_forgets_a_blob_whose_file_was_lost(tmp_path):
+def test_a_blob_whose_file_was_lost_stays_in_the_index_until_it_is_told_to_forget(tmp_path):
     with BlobStore(tmp_path) as blobs:
         lost, whole = blobs.put(b"lost"), blobs.put(b"whole")
-        name = lost.sha256.hex()
-        (tmp_path / "objects" / name[:2] / name).unlink()
+        object_path(blobs, lost.sha256).unlink()
         with pytest.raises(Refused, match="can't be read"):
             blobs.get(lost.sha256)
+    with BlobStore(tmp_path) as blobs:
+        assert blobs.find(lost.sha256) == lost, "its disk may only not be mounted"
+    forget_lost(tmp_path)
     with BlobStore(tmp_path) as blobs:
         assert blobs.find(lost.sha256) is None
         assert blobs.get(whole.sha256) == b"whole"

@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.log.blobs import forget_lost
 from autoresearch.paths import Paths, archive_paths
 from autoresearch.text import size
 
@@ -99,6 +100,9 @@ def put_back(paths: Paths, file: Path) -> int:
                 descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, member.mode & 0o755)
                 with content, os.fdopen(descriptor, "wb") as out:
                     shutil.copyfileobj(content, out)
+            for _, target in members:
+                if target.parts[-2:] == ("blobs", "index.sqlite"):  # a blob that was deleted while it was copied
+                    forget_lost(target.parent)
         begun.unlink()
     except OSError as error:
         if error.errno == errno.EINVAL and error.filename is None:  # it says to go where no file system goes
