@@ -87,6 +87,11 @@ async def refusal(client: Client, tool: str, **arguments: object) -> str:
     return result.content[0].text
 
 
+def test_a_folder_that_is_no_task_is_refused_before_an_agent_asks_anything(process: Process, tmp_path: Path) -> None:
+    refused = process("mcp", str(tmp_path))
+    assert (refused.returncode, "is no task folder" in refused.stderr) == (2, True), refused.stderr
+
+
 @pytest.mark.slow
 def test_without_a_daemon_what_reads_answers_and_what_acts_says_what_to_do(filled: Filled) -> None:
     async def talk(client: Client) -> None:

@@ -139,7 +139,7 @@ def parent_of(log: Log, run_id: bytes) -> bytes:
     """The run that a run was changed from. Raises NotFound where it has none, UsageError when it is not a run."""
     parent = run_body(log, run_id).parent
     if parent is None:
-        raise NotFound(f"{short_id(run_id)} has no parent: it is a baseline", hint=BEGIN)
+        raise NotFound(f"{short_id(run_id)} has no parent that is known here", hint=BEGIN)
     return parent
 
 

@@ -11,6 +11,7 @@ import typer
 
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.attack_reports import published_report
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import OfTask, PublishTaskRequest
 from autoresearch.errors import AutoresearchError, NotFound, UsageError
 from autoresearch.face.columns.column import person, short
@@ -89,19 +90,10 @@ def attack(  # noqa: PLR0913 - each is an option of the command
     the baseline still has a value. They lie in .autoresearch/mended, and your files stay as they are.
     """
     task = load_task(named_folder(folder) if folder else home.task_folder(""))
-    if rounds and (only or programs or quick):
-        raise UsageError(
-            "--rounds tries cheats of your model or agent alone", hint="leave out --only, --program, --quick"
-        )
     is_part = bool(only or programs or rounds)
-    if publish and (is_part or is_shipped(task)):
-        what = "one attack is no report" if is_part else f"{task.folder} comes with the program"
-        hint = (
-            "leave out --only, --program and --rounds"
-            if is_part
-            else f"autoresearch task get {task.name}, then: task attack {task.name}/"
-        )
-        raise UsageError(f"{what}, so it can't be published", hint=hint)
+    _check_options(task, rounds=bool(rounds), others=bool(only or programs or quick), publish=publish, part=is_part)
+    if mend:
+        home.client().ask(Node.status)  # it writes the mend: said before minutes of attacks
     place = _place_for_programs(task, keep)
     seconds, cheats = budget or (QUICK_SECONDS if quick else SECONDS), written_cheats(task, programs or [])
     more = Thinker(task, rounds).cheat if rounds else None
@@ -185,6 +177,22 @@ def reports(
     say(answer.sentence or f"no attested participant published a report of attacks on {answer.task}")
     typed = shlex.quote(task) if is_folder else answer.digest[:12]  # what was tried in a folder is tried there again
     say(f"→ autoresearch task attack {typed}{'' if answer.reports else ' --publish'}")
+
+
+def _check_options(task: Task, *, rounds: bool, others: bool, publish: bool, part: bool) -> None:
+    """Raises UsageError where options contradict each other, or a ``part`` of a report is to be published."""
+    if rounds and others:
+        raise UsageError(
+            "--rounds tries cheats of your model or agent alone", hint="leave out --only, --program, --quick"
+        )
+    if publish and (part or is_shipped(task)):
+        what = "one attack is no report" if part else f"{task.folder} comes with the program"
+        hint = (
+            "leave out --only, --program and --rounds"
+            if part
+            else f"autoresearch task get {task.name}, then: task attack {task.name}/"
+        )
+        raise UsageError(f"{what}, so it can't be published", hint=hint)
 
 
 def _place_for_programs(task: Task, keep: str) -> Path:

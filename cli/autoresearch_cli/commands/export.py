@@ -90,7 +90,10 @@ def export(
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
 ) -> None:
-    """Write all runs of all tasks, oldest first, without those that you hide; or the log as a bundle, with them."""
+    """Write all runs of all tasks, oldest first, without those that you hide; or the log as a bundle, with them.
+
+    A git repository has the runs of one task: that of --task, of this folder, or worked on last.
+    """
     if bundle and (output or form not in TABLES):
         raise UsageError("--bundle names the file already", hint="leave out --output and --format")
     if form not in TABLES:

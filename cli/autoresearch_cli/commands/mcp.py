@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -42,6 +43,8 @@ def mcp(
 ) -> None:
     """Offer the network's runs and this node's worker to a coding agent, by the Model Context Protocol."""
     task = home.task_folder(folder)
+    if folder and not (Path(task) / MANIFEST).is_file():
+        raise UsageError(f"{task} is no task folder", hint=f"autoresearch task new {shlex.quote(folder)}")
     try:
         from autoresearch_cli.mcp.server import make_server, serve_http
     except ImportError as error:
