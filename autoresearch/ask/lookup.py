@@ -100,7 +100,8 @@ def _no_task(reference: str, names: list[str]) -> NotFound:
         return NotFound(f"No run on {reference} is here yet.", hint=f"autoresearch work {reference}")
     last = reference.rstrip("/").rpartition("/")[2]  # of a folder its own name, which its task mostly has too
     whole = [name for name in ships if not any(name.startswith(f"{other}-") for other in ships)]  # no other's size
-    listed = ", ".join(dict.fromkeys([*names[:5], *whole]))
+    more = [f"{len(names) - 5} more of this log"] if len(names) > 5 else []
+    listed = ", ".join(dict.fromkeys([*names[:5], *more, *whole]))
     hint = f"known tasks: {listed}; autoresearch task new DIR makes one of your own program"
     return NotFound(f"There is no task {reference[:80]} here.", hint=did_you_mean(last, [*names, *ships]) or hint)
 

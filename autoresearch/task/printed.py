@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from autoresearch.record.kinds import NUMBER_MAX
-from autoresearch.task.metric_names import DataPart, Kind, direction_of, meaning_of, words_of
+from autoresearch.task.metric_names import DataPart, Kind, direction_of, meaning_of, part_word, words_of
 from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, LineReader, PrintedItem, name_key
 
 MAX_KEYS = 64  # as many as a run record holds
@@ -264,8 +264,8 @@ def _entries(text: str, *, keep: str) -> tuple[dict[str, _Printed], int]:
 def _telling(lines: Sequence[str]) -> list[int]:
     """The numbers of the lines that are worth reading.
 
-    Of lines that differ in their numbers alone, below one line of words, only the last says anything. Of a text with
-    too many different lines the first and the last are read.
+    Of lines that differ in their numbers alone, below one line of words, or one heading that names a part of the data,
+    only the last says anything. Of a text with too many different lines the first and the last are read.
     """
     last: dict[tuple[str, int], tuple[int, int]] = {}
     words, above = -1, 0
@@ -274,6 +274,8 @@ def _telling(lines: Sequence[str]) -> list[int]:
             continue
         if HAS_VALUE.search(line) or line.rstrip().endswith((":", "=", "：")):
             last[_NUMBERS.sub("0", line), above] = (number, words)
+            if line.rstrip().endswith(":") and part_word(line):
+                above = hash(line)
         elif line.strip() and not RULED.fullmatch(line):
             words, above = number, hash(line)
     pairs = sorted(last.values())

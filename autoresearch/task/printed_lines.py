@@ -156,9 +156,18 @@ class LineReader:
         self._inside: list[str] = []
         """The keys of the mapping that lines are in."""
         self._heading = ""
+        self._part = ("", 0)
+        """The part of the data that a heading names, and how far that is indented: what stands below is about it."""
 
     def read(self, line: str) -> list[PrintedItem]:
         """The names and numbers of a line."""
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent <= self._part[1]:
+            self._part = ("", 0)
+        below = self._part[0]
+        return [item._replace(name=_qualified(item.name, below)) for item in self._items(line, indent)]
+
+    def _items(self, line: str, indent: int) -> list[PrintedItem]:
         line = _simplified(line)
         heading, self._heading = self._heading, ""
         line = _without_prefix(line)
@@ -167,6 +176,7 @@ class LineReader:
             return []
         if match := _EMPTY.fullmatch(line):
             self._heading, name = match["key"], _name(match["key"])
+            self._part = (part_word(match["key"]), indent)
             return [PrintedItem(name, None, name, is_empty=True)] if name else []
         if not HAS_VALUE.search(line):
             self._keep_names(line)

@@ -10,12 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from autoresearch_cli.models import TaskAnswer
 
+from autoresearch.propose.program.edits import patches_of
+from autoresearch.propose.program.space import space_of
 from autoresearch.run.sandbox.filters import LEAST_LANDLOCK, landlock_version
 from autoresearch.task.loading import load_task
 from tests.cli.conftest import Process
 from tests.cli.programs import CLASSIFIER, CPP, MODEL, POINTS, write_files
 from tests.cli.test_ideas import ran
+from tests.cli.test_json import strictly
 from tests.terminals import on_terminal
 
 NOISY = """\
@@ -80,6 +84,30 @@ def test_two_runs_that_differ_give_a_first_guess_of_the_noise(process: Process, 
     assert "running train.py once" in process("task", "new", str(folder), "--once").stderr
     assert load_task(folder).metric.noise is None
     assert f"autoresearch run {folder} --seeds 5 measures it" in process("task", "show", str(folder)).stdout
+
+
+def test_a_comment_counts_that_is_written_into_a_settings_file_later(process: Process, tmp_path: Path) -> None:
+    source = "import tomllib\nm = tomllib.load(open('config.toml', 'rb'))['m']\n"
+    source += "print('val_loss:', 1 + (m['width'] - 20) ** 2 + m['rate'] + m['decay'])\n"
+    settings = "[m]\nwidth = 12{}\nrate = 0.01{}\ndecay = 0.1\n"
+    folder = write_files(tmp_path / "set", {"train.py": source, "config.toml": settings.format("", "")})
+    assert process("task", "new", str(folder), "--once").returncode == 0
+    digest = load_task(folder).digest
+
+    def searched() -> dict[str, str]:
+        shown = strictly(process("task", "show", str(folder), "--json").stdout, TaskAnswer)
+        return {constant.name: constant.range for constant in shown.search}
+
+    before = searched()
+    assert before.keys() == {"m.width", "m.rate", "m.decay"}
+    (folder / "config.toml").write_text(settings.format("  # fixed", "  # 0.005 .. 0.02"))
+    assert searched() == {"m.rate": "0.005 .. 0.02", "m.decay": before["m.decay"]}
+    task = load_task(folder)
+    assert task.digest == digest
+    space = space_of(task.baseline.decode(), patches_of(task))
+    assert {name: str(parameter.range) for name, parameter in space.parameters.items()} == searched()
+    (folder / "config.toml").write_text(settings.format("", "").replace("12", "16"))
+    assert searched() == before, "another value is an edit and says nothing of the ranges"
 
 
 def test_files_that_are_named_may_change(process: Process, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.daemon.test_below_the_wall import Machine, machine, own_task  # noqa:
 
 SENTENCE = (
     "train.py has no number that the search can change: "
-    "add `# 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
+    "add `# 0.01 .. 0.1` behind a constant in its own line, or run your own ideas with `autoresearch run`"
 )
 PLAIN = "import prepare\nSEED = 3\nprepare.report(0.5 + 0 * SEED)\n"
 

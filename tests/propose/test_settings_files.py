@@ -45,7 +45,9 @@ def test_numbers_and_the_choice_among_components_are_found() -> None:
         "policy": ("q_table", "one of q_table dqn"),
         "policy.dqn.hidden": (64, "one of 32 64 128"),
         "trainer.sarsa.learning_rate": (0.2, "0.01 .. 0.5 (log)"),
+        "trainer.sarsa.discount": (0.99, "None"),
     }
+    assert "trainer.sarsa.discount" not in space_of(PROGRAM).parameters
 
 
 def test_a_component_is_swapped_and_a_number_set_and_nothing_else_changes() -> None:

@@ -188,7 +188,7 @@ def test_a_program_without_a_number_to_change_is_told_what_to_do(source: str) ->
 
     assert str(caught.value) == (
         "train.py has no number that the search can change: "
-        "add `# 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
+        "add `# 0.01 .. 0.1` behind a constant in its own line, or run your own ideas with `autoresearch run`"
     )
 
 

@@ -156,6 +156,11 @@ def test_results_come_before_speeds_and_held_out_data_before_training(text: str,
         ("val_loss: 12,53", "val_loss", 12.53, "minimize"),
         ("accuracy: 93,4 %", "accuracy", 93.4, "maximize"),
         ("reward: 1,234", "reward", 1234.0, "maximize"),
+        ("Results on test set:\n  mse: 0.3\nResults on training set:\n  mse: 0.1", "test_mse", 0.3, "minimize"),
+        ("test:\n  mse: 0.3\ntrain:\n  mse: 0.1\n", "test_mse", 0.3, "minimize"),
+        ("epoch 1\nTraining:\n\tloss 0.4\nValidation:\n\tloss 0.5\ndone: 3 s", "Validation_loss", 0.5, "minimize"),
+        ("Training:\nloss: 0.5\naccuracy: 0.9\n", "accuracy", 0.9, "maximize"),
+        ("val loss:\n0.3\n", "val_loss", 0.3, "minimize"),
     ],
 )
 def test_two_numbers_in_one_print_and_what_a_line_says_of_its_own_are_read(

@@ -19,6 +19,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
@@ -289,12 +290,24 @@ class Patches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The patches of a task. ``needs`` is a text without which a program has a text of a patch in it by chance.
 
     ``command_settings`` are the settings that the task's command gives: changes of them in the program would do
-    nothing.
+    nothing. ``declared`` is what the program in the task's folder says of settings in comments that the baseline has
+    not, by their names: a range, or None for what is fixed.
     """
 
     needs: str = ""
     patches: Annotated[tuple[Patch, ...], Meta(max_length=64)] = msgspec.field(name="patch", default=())
     command_settings: frozenset[str] = frozenset()
+    declared: tuple[tuple[str, ValueRange | None], ...] = ()
+
+    def commented(self, constant: Constant) -> Constant:
+        """The constant with what the folder's program says of it."""
+        declared = dict(self.declared)
+        if constant.name not in declared:
+            return constant
+        allowed = declared[constant.name]
+        if allowed and isinstance(constant.value, str | bool) and constant.value not in allowed.choices:
+            return constant
+        return replace(constant, range=allowed, guessed=False)
 
     def gives(self, name: str) -> bool:
         """Whether the command gives the setting that a constant of this name is."""
@@ -339,8 +352,27 @@ def patches_of(task: Task) -> Patches:
     Raises UsageError naming the file and the key where it can't be read.
     """
     patches = read_patches(side_file(CHANGES, task.definition(), task.folder), f"{task.folder / CHANGES}")
-    command_settings = settings_in(task.recipe.command)
-    return msgspec.structs.replace(patches, command_settings=command_settings) if command_settings else patches
+    return msgspec.structs.replace(
+        patches, command_settings=settings_in(task.recipe.command), declared=declared_in(task)
+    )
+
+
+def declared_in(task: Task) -> tuple[tuple[str, ValueRange | None], ...]:
+    """What comments of the folder's program say of settings beyond those of the baseline.
+
+    Where a comment makes another text, as in files of settings, the baseline is a copy from before it.
+    """
+    if task.program == task.baseline:
+        return ()
+    before = constants(task.baseline.decode())
+    declared: dict[str, ValueRange | None] = {}
+    for name, constant in constants(task.program.decode()).items():
+        if name not in before or constant.range == before[name].range:
+            continue
+        # A guess follows the value; where that is the same and there is none, a comment says so.
+        if not constant.guessed or (constant.range is None and constant.value == before[name].value):
+            declared[name] = constant.range
+    return tuple(declared.items())
 
 
 def settings_in(command: str) -> frozenset[str]:

@@ -138,5 +138,5 @@ def _setting(name: str, entry: _SettingLine) -> Iterator[Constant]:
 def _constant(
     name: str, value: Value, entry: _SettingLine, allowed: ValueRange | None, *, guessed: bool = False
 ) -> Iterator[Constant]:
-    if allowed is not None:
+    if allowed is not None or is_fixed(entry.comment):
         yield Constant(name, value, entry.line, entry.start, entry.end, allowed, guessed)

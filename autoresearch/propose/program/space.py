@@ -351,7 +351,7 @@ def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
 
     ``patches`` are those of its task, with the settings that its command gives.
     """
-    literals = constants(source)
+    literals = {name: patches.commented(constant) for name, constant in constants(source).items()}
     offered = [
         Parameter(f"+{name}", ValueRange("one of", choices=(False, True)), default=False)
         for name in patches.offered(source)

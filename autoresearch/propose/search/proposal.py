@@ -151,7 +151,7 @@ def nothing_left(program: str) -> NothingToTry:
 
 def _next(files: Sequence[str]) -> str:
     mark = "//" if files[0].rpartition(".")[2] in _SLASHES else "#"
-    return f"add `{mark} 0.01 .. 0.1` behind a constant, or run your own ideas with `autoresearch run`"
+    return f"add `{mark} 0.01 .. 0.1` behind a constant in its own line, or run your own ideas with `autoresearch run`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
-from autoresearch.propose.program.edits import Patches, constants, settings_in
+from autoresearch.propose.program.edits import Patches, constants, declared_in, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
 from autoresearch.run.attack.report import attacked, read_report
 from autoresearch.run.consent import check_reaches, reaches_of
@@ -389,7 +389,8 @@ def ceiling() -> Ceiling:
 
 def describe(task: Task) -> TaskAnswer:
     """A task as an answer."""
-    commanded = Patches(command_settings=settings_in(task.recipe.command))
+    patches = Patches(command_settings=settings_in(task.recipe.command), declared=declared_in(task))
+    written = constants(task.baseline.decode()) or constants(task.program.decode())
     return TaskAnswer(
         folder=str(task.folder),
         name=task.name,
@@ -416,8 +417,8 @@ def describe(task: Task) -> TaskAnswer:
         artifact=task.evaluator.artifact if task.evaluator else "",
         search=[
             ConstantAnswer(name=constant.name, value=constant.value, range=str(constant.range))
-            for constant in (constants(task.baseline.decode()) or constants(task.program.decode())).values()
-            if constant.range and not commanded.gives(constant.name)
+            for constant in map(patches.commented, written.values())
+            if constant.range and not patches.gives(constant.name)
         ],
         files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
     )
