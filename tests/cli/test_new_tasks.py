@@ -95,8 +95,8 @@ def test_a_comment_counts_that_is_written_into_a_settings_file_later(process: Pr
     digest = load_task(folder).digest
 
     def searched() -> dict[str, str]:
-        shown = strictly(process("task", "show", str(folder), "--json").stdout, TaskAnswer)
-        return {constant.name: constant.range for constant in shown.search}
+        answer = strictly(process("task", "show", str(folder), "--json").stdout, TaskAnswer)
+        return {constant.name: constant.range for constant in answer.search}
 
     before = searched()
     assert before.keys() == {"m.width", "m.rate", "m.decay"}
