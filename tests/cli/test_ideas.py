@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -35,6 +36,10 @@ def toy(tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch) -> Pa
     folder = write_toy_task(tmp_path / "toy")
     pin_baseline(folder)
     return folder
+
+
+def status_of(process: Process) -> StatusAnswer:
+    return strictly(process("status", "--json").stdout, StatusAnswer)
 
 
 def ran(process: Process, folder: Path, *words: str) -> ShowAnswer:
@@ -202,9 +207,7 @@ def test_a_run_that_this_machine_cannot_do_says_why_it_waits(process: Process, t
 def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
     process: Process, toy: Path, daemon: None
 ) -> None:
-    def status() -> StatusAnswer:
-        return strictly(process("status", "--json").stdout, StatusAnswer)
-
+    status = partial(status_of, process)
     (toy / "train.py").write_text(SLOW_TRAIN)
     assert process("run", "propose", str(toy)).returncode == 0
     wait_for(lambda: any(worker.run and worker.run.kind == "given" for worker in status().workers))
@@ -234,9 +237,7 @@ def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
 def test_a_run_whose_daemon_is_stopped_is_not_begun_again_and_one_whose_daemon_is_killed_is(
     process: Process, toy: Path, daemon: None
 ) -> None:
-    def status() -> StatusAnswer:
-        return strictly(process("status", "--json").stdout, StatusAnswer)
-
+    status = partial(status_of, process)
     (toy / "train.py").write_text(SLOW_TRAIN)
     command = [sys.executable, "-m", "autoresearch_cli", "run", str(toy)]
     for stop, words in (
@@ -262,9 +263,7 @@ def test_a_run_whose_daemon_is_stopped_is_not_begun_again_and_one_whose_daemon_i
 def test_what_waits_is_not_queued_again_and_stays_where_the_daemon_is_killed(
     process: Process, toy: Path, daemon: None
 ) -> None:
-    def status() -> StatusAnswer:
-        return strictly(process("status", "--json").stdout, StatusAnswer)
-
+    status = partial(status_of, process)
     (toy / "train.py").write_text(SLOW_TRAIN)
     assert process("run", "propose", str(toy)).returncode == 0
     wait_for(lambda: any(worker.run and worker.run.loss for worker in status().workers))

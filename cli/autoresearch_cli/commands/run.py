@@ -5,7 +5,6 @@ Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is publishe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from shlex import quote
@@ -133,13 +132,14 @@ def run(  # noqa: PLR0913 - each is an option of the command
 
 def _say_deviation(records: Sequence[str]) -> None:
     """What several seeds of a program gave: what ``metric.noise`` is."""
+    import statistics  # which few commands need
+
     with open_desk() as desk:
         values = [run_body(desk.log, parse_id(record)).value for record in records]
     measured = [each for each in values if each is not None]
     if len(measured) > 1:
-        mean = math.fsum(measured) / len(measured)
-        deviation = math.sqrt(math.fsum((each - mean) ** 2 for each in measured) / (len(measured) - 1))
-        say(f"{len(measured)} seeds: mean {value(mean)}, standard deviation {value(deviation)}")
+        mean, deviation = value(statistics.fmean(measured)), value(statistics.stdev(measured))
+        say(f"{len(measured)} seeds: mean {mean}, standard deviation {deviation}")
 
 
 def _through_daemon(idea: Idea, display: Display, *, again: bool) -> str:

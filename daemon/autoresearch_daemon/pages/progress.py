@@ -58,7 +58,8 @@ async def progress_page(asking: Asking) -> web.Response:
     except UsageError as error:  # the form stays, with what was typed into it
         values = (await _content(asking, query.cleared().with_(group=""))).values() | {"query": query, "error": error}
     response = await asking.render("progress.html", "progress", **values)
-    response.set_status(web.HTTPBadRequest.status_code if "error" in values else web.HTTPOk.status_code)
+    if "error" in values:
+        response.set_status(web.HTTPBadRequest.status_code)
     return response
 
 
