@@ -10,6 +10,7 @@ A :class:`Reader` is one connection to the log: queries, snapshots, and parts of
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import struct
 import time
@@ -54,6 +55,8 @@ BUSY_MS = 30_000
 # Of a new file; one that is there keeps its own. A page of 4 KiB holds two records of the usual size and is a quarter
 # empty, one of 8 KiB holds five. Larger pages save no more, but a record that comes alone writes more of them.
 _PAGE_BYTES = 8192
+# With less SQLite can't begin: its log of changes and the index of that take so much.
+_NO_ROOM_BYTES = 1 << 16
 REPAIR = "autoresearch down && autoresearch node repair: it keeps what can be read"
 _DOCTOR = "autoresearch node doctor checks disk space and permissions"
 
@@ -136,7 +139,9 @@ def refusals(where: Path | sqlite3.Connection, damaged: str = REPAIR) -> Iterato
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_READONLY"):
             raise Refused(f"{place} is read only.", hint=_DOCTOR) from error
-        if name.startswith("SQLITE_FULL"):
+        # Without room for the file that connections share, SQLite speaks of its input and output.
+        no_room = name.startswith("SQLITE_IOERR") and _is_full(str(place))
+        if no_room or name.startswith("SQLITE_FULL"):
             raise Refused(
                 f"The disk is full; nothing was written to {place}.", hint="make room and try again"
             ) from error
@@ -149,6 +154,13 @@ def refusals(where: Path | sqlite3.Connection, damaged: str = REPAIR) -> Iterato
         raise
     except OSError as error:
         raise Refused(f"{place} can't be used: {error.strerror or error}.", hint=_DOCTOR) from error
+
+
+def _is_full(file: str) -> bool:
+    try:
+        return shutil.disk_usage(os.path.dirname(file)).free < _NO_ROOM_BYTES  # noqa: PTH120
+    except OSError:
+        return False
 
 
 # What SQLite says of values; all its other errors are of the file, the disk or the machine.

@@ -84,7 +84,7 @@ def _of_the_system(error: OSError) -> Mishap:
             return Mishap(f"{folder} is closed to you or read only", hint="let it be written, or name another")
         hint = "check its permissions"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = "make room on that disk"
+        hint = "make room; autoresearch node doctor shows on which disk"
     if error.errno == errno.EXDEV:  # a link that leads out of its folder
         hint = "copy the file there"
     return Mishap(f"{error.strerror or error}{place}", hint=hint)

@@ -225,7 +225,8 @@ if sys.argv[1] == "fill":
                 file.write(bytes(4096))
         except OSError:
             pass
-for words in (["status"], ["note", "it is full"], ["node", "config", "set", "work.workers", "2"]):
+hide = ["network", "hide", "--words", "spam"]
+for words in (["status"], ["note", "add", "@", "it is full"], ["node", "config", "set", "work.workers", "2"], hide):
     print(CliRunner().invoke(app, words, prog_name="autoresearch").output)
 from autoresearch_daemon.main import main
 sys.argv = ["autoresearchd"]
@@ -256,6 +257,7 @@ def test_a_full_disk_and_a_read_only_home_are_sentences(
     output = ended.stdout + ended.stderr
     assert "Traceback" not in output
     assert "bug in autoresearch" not in output
+    assert "disk I/O error" not in output, output
     assert output.count(sentence.format(home=home)) == 1, output
     assert ended.returncode != 0
     assert ending in ended.stderr
