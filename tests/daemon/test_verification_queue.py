@@ -9,12 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_daemon.verification.queue import AGAIN_MS, VerificationQueue
+from autoresearch_daemon.verification.reveals import Reveals
 
+from autoresearch.ask.people.own_verification import waiting
 from autoresearch.errors import CannotRunHere, NotFound, Refused
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE
+from autoresearch.log.standing.hiding import hide
 from autoresearch.log.standing.verification import counted_reports
+from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import BlobRef, Verification
 from autoresearch.record.record import Record
@@ -218,3 +222,12 @@ def test_a_run_in_hand_says_whose_it_is_what_is_measured_and_why(tmp_path: Path)
     job = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).find(body.task, LATER_MS))
     assert job is not None
     assert job[1].reason == "drawn by VRF"
+    assert "faster" in job[1].title
+    hide(place.notebook.log, [HiddenRow("faster", b"", "", 0)])
+    job = asyncio.run(VerificationQueue(place.notebook, place.thread, fetch).find(body.task, LATER_MS))
+    assert job is not None
+    assert job[1].title.endswith(": hidden"), "it is verified, and its words are not shown"
+    reveals = Reveals(place.notebook, place.local)
+    proof = ecvrf.prove(bytes(place.notebook.identity.device.key), question(run.id, EVALUATE, 0))
+    reveals.add("check-1", Verification(run=run.id, stage=EVALUATE, verdict="pass", value=1.1, proof=proof))
+    assert [row.title for row in waiting(place.notebook.log, place.notebook.author, reveals.waiting())] == ["hidden"]

@@ -27,7 +27,7 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Commitment, Run, Verification
 from autoresearch.record.record import DAY_MS, Record
 from autoresearch.trust.roster import Voter
-from autoresearch.words import MISBEHAVED, RUN_STATE_SENTENCES, RUN_STATUS_SENTENCES, RunStatus
+from autoresearch.words import HIDDEN, MISBEHAVED, RUN_STATE_SENTENCES, RUN_STATUS_SENTENCES, RunStatus
 
 # Older commitments without a reveal are of a node that lost what it measured.
 _KEPT_MS = 7 * DAY_MS
@@ -87,7 +87,7 @@ def _waiting(log: Log, author: bytes, measurement: Untold, record: Record, run: 
     counts = any(row.author == author for row in rows)  # else nobody is waited for
     return WaitingStatus(
         run=format_id(measurement.run),
-        title=run.title,
+        title=HIDDEN if log.hidden.of([measurement.run]) else run.title,
         participant=participant_of(log, record.author, record.time),
         stage=measurement.stage,
         round=measurement.round,

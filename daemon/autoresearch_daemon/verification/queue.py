@@ -25,7 +25,7 @@ from autoresearch.record.record import Record
 from autoresearch.run.checking import VerificationPlan, Verified
 from autoresearch.run.sandbox.job import JobLimits
 from autoresearch.task.loading import MAX_FILE_BYTES
-from autoresearch.words import JOB_SENTENCES, JobReason
+from autoresearch.words import HIDDEN, JOB_SENTENCES, JobReason
 from autoresearch_daemon.log_thread import LogExecutor
 
 logger = structlog.get_logger()
@@ -247,8 +247,9 @@ class VerificationQueue:
         log = self.notebook.log
         record = log.records.get(job.run)
         assert isinstance(record.body, Run)
+        title = HIDDEN if log.hidden.of([job.run]) else record.body.title
         return RunInHand(
-            title=f"checking {short_id(job.run)}: {record.body.title}"[:120],
+            title=f"checking {short_id(job.run)}: {title}"[:120],
             task=task.name if (task := task_of(log, record.body.task)) else "",
             kind="verification",
             replicate=record.body.replicate,
