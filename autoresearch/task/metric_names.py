@@ -22,6 +22,7 @@ _WEAK = frozenset(_WORDS["weak"]["more"])
 _OTHER_MORE, _OTHER_LESS = frozenset(_WORDS["other"]["more"]), frozenset(_WORDS["other"]["less"])
 _NONE, _TURNED = frozenset(_WORDS["none"]["words"]), frozenset(_WORDS["turned"]["words"])
 _HELD_OUT, _TRAINING = frozenset(_WORDS["part"]["held_out"]), frozenset(_WORDS["part"]["training"])
+_TEST = frozenset(_WORDS["part"]["test"])
 _RESULTS = _MORE | _LESS | _WEAK
 _WORTH = {word: place for place, word in enumerate((*_WORDS["result"]["more"], *_WEAK, *_WORDS["result"]["less"]))}
 _ALL = _RESULTS | _OTHER_MORE | _OTHER_LESS | _NONE | _TURNED | _HELD_OUT | _TRAINING
@@ -114,6 +115,12 @@ def meaning_of(name: str) -> Meaning:
         return Meaning(Kind.OTHER, part, _by_noun(results, _MORE | _WEAK, _LESS, 0), 0)
     kind = Kind.OTHER if others or _NONE & {*core} else Kind.UNKNOWN
     return Meaning(kind, part, _by_noun(others[-1:], _OTHER_MORE, _OTHER_LESS, 0), 0)
+
+
+def is_of_test_data(name: str) -> bool:
+    """Whether a name says that a number is of the test data, and not of the validation data: ``test_acc``."""
+    words = {*words_of(name[:_LONGEST])}
+    return bool(words & _TEST) and not words & (_HELD_OUT - _TEST)
 
 
 def part_word(text: str) -> str:

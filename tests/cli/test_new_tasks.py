@@ -86,6 +86,27 @@ def test_two_runs_that_differ_give_a_first_guess_of_the_noise(process: Process, 
     assert f"autoresearch run {folder} --seeds 5 measures it" in process("task", "show", str(folder)).stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("printed", "named", "better"),
+    [
+        ("Validation: loss 0.4 acc 0.7\nTest: loss 0.3 acc 0.8", "Test_acc is of the test data", "Validation_acc"),
+        ("test_loss: 0.3", "test_loss is of the test data", "number of validation data"),
+        ("train_loss: 0.3", "train_loss is of the training data", "number of validation data"),
+        ("val_loss: 0.3 train_loss 0.1 test_loss 0.4", "", ""),
+        ("loss: 0.3", "", ""),
+    ],
+)
+def test_a_number_of_data_by_which_nothing_should_be_chosen_is_told(
+    process: Process, tmp_path: Path, printed: str, named: str, better: str
+) -> None:
+    folder = write_files(tmp_path / "mine", {"train.py": f"print({printed!r})\n"})
+    result = process("task", "new", str(folder))
+    assert result.returncode == 0, result.stderr
+    told = [line for line in result.stderr.splitlines() if re.search(r"is of the \w+ data: ", line)]
+    assert [(named in line, better in line) for line in told] == ([(True, True)] if named else [])
+
+
 def test_a_comment_counts_that_is_written_into_a_settings_file_later(process: Process, tmp_path: Path) -> None:
     source = "import tomllib\nm = tomllib.load(open('config.toml', 'rb'))['m']\n"
     source += "print('val_loss:', 1 + (m['width'] - 20) ** 2 + m['rate'] + m['decay'])\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from autoresearch.task.folder_state import STATE_FOLDER, create_file
 from autoresearch.task.folders import write_task
 from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
-from autoresearch.task.metric_names import Kind, direction_of, meaning_of
+from autoresearch.task.metric_names import DataPart, Kind, direction_of, is_of_test_data, meaning_of
 from autoresearch.task.model import Recipe, possible_value
 from autoresearch.task.needed import PREPARE, describe_needed, needed_files
 from autoresearch.task.notebook import notebook_as_program
@@ -225,7 +226,27 @@ def _judged(
         say(f"{metric} is taken because it is {taken.why}{'' if taken.is_sure else ': not sure'}")
     if values and (others := _others(text, metric)):
         say(f"it also printed {others}; to take another: --metric NAME")
+    if values and not options.metric and (sentence := _about_data(metric, text)):
+        say(sentence)
     return metric, *_direction(metric, options, person)
+
+
+def _about_data(metric: str, text: str) -> str:
+    """What is wrong with choosing programs by a metric of the training or the test data; empty where nothing is."""
+    is_of_test = is_of_test_data(metric)
+    if not is_of_test and meaning_of(metric).part is not DataPart.TRAINING:
+        return ""
+    held_out = [
+        name
+        for name in numbers_in(text)
+        if meaning_of(name)[:2] == (Kind.RESULT, DataPart.HELD_OUT) and not is_of_test_data(name)
+    ]
+    worth = meaning_of(metric).worth  # rather of the same kind
+    held_out.sort(key=lambda name: meaning_of(name).worth != worth)
+    better = f"--metric {shlex.quote(held_out[0])}" if held_out else "have it print a number of validation data"
+    if is_of_test:
+        return f"{metric} is of the test data: once programs are chosen by it, it says little of new data; {better}"
+    return f"{metric} is of the training data: a program can get better at it by learning them by heart; {better}"
 
 
 def _direction(metric: str, options: trial_runs.TaskOptions, person: trial_runs.Person | None) -> tuple[str, bool]:
