@@ -10,6 +10,7 @@ among words         ``step 250: train loss 2.1, val loss 2.3`` · ``[9]  train-a
 mapping             ``{"val_loss": 0.31}`` · ``{'eval': {'loss': 0.31}}`` · ``"val_loss": 0.31,`` in lines of their own
 wrapped number      ``tensor([0.93], grad_fn=<…>)`` · ``np.float64(0.93)`` · ``[12.]`` · ``'0.93'`` · ``**0.93**``
 number and more     ``93.4%`` · ``0.93 ± 0.01`` · ``9912/10000 (99%)`` · ``1,234.5`` · ``12 ms`` · ``0.31 (best 0.30)``
+before and now      ``acc 0.81 -> 0.83`` · ``loss decreased (inf --> 0.41)`` · ``improved from 0.81 to 0.83``
 table               cells between ``|``, ``│``, tabs, commas or blanks: a name beside its number, or a line of names
                     above lines of numbers
 no number           ``nan`` · ``-inf`` · ``None`` · ``null`` · nothing behind the name: the run has diverged
@@ -50,6 +51,30 @@ _TALLIED = frozenset(
 )
 # One of several numbers, chosen by its size or its place: the number itself comes first.
 _SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "lowest", "last", "current", "recent"})
+# Another number of what is measured, which that is compared with: the number itself comes first.
+_COMPARED = frozenset(
+    {
+        "baseline",
+        "naive",
+        "dummy",
+        "majority",
+        "chance",
+        "untrained",
+        "initial",
+        "original",
+        "previous",
+        "prev",
+        "before",
+    }
+    | {"old", "target", "goal"}
+)
+_DIFFERENCE = frozenset({"delta", "diff", "difference", "change"})
+
+
+# speedup over the baseline: it is measured so
+_ABOVE = frozenset({"vs", "versus", "over", "above", "than", "against", "relative"})
+# The kind of a number, whether it is one that others are compared with, its part of the data, its worth, its place.
+_Rank = tuple[Kind, bool, DataPart, int, int]
 
 
 class _Printed(NamedTuple):
@@ -148,7 +173,7 @@ def guess_metric(text: str) -> Guess | None:
     (rank, best), *others = ranked
     is_alone = all(_family(entry.name) == _family(best.name) for place, entry in others if place == rank)
     is_alone = is_alone and not (_is_tally(best) and any(_is_measure(entry.name) for _, entry in others))
-    is_sure = rank[:2] <= (Kind.RESULT, DataPart.UNSTATED) and direction_of(best.name) is not None and is_alone
+    is_sure = rank[:3] <= (Kind.RESULT, False, DataPart.UNSTATED) and direction_of(best.name) is not None and is_alone
     name = best.name
     if (
         meaning_of(best.item.bare).part is meaning_of(name).part
@@ -188,8 +213,8 @@ def _current(entries: Iterable[_Printed]) -> list[_Printed]:
     return [entry for entry, number in last if not entry.item.in_progress or number <= entry.number]
 
 
-def _why(rank: tuple[Kind, DataPart, int, int]) -> str:
-    kind, part, *_ = rank
+def _why(rank: _Rank) -> str:
+    kind, _, part, *_ = rank
     if kind is Kind.RESULT:
         held_out = "a result on held-out data"
         training = "a result on training data: none on held-out data was printed"
@@ -201,12 +226,14 @@ def _why(rank: tuple[Kind, DataPart, int, int]) -> str:
     )
 
 
-def _rank(entry: _Printed) -> tuple[Kind, DataPart, int, int]:
+def _rank(entry: _Printed) -> _Rank:
     """Where a number stands among those that may be meant: the smallest is the likeliest."""
     meaning, words = meaning_of(entry.name), {*words_of(entry.name)}
     place = 1 if _SELECTED & words else -1 if _AVERAGED & words else 0
     part = DataPart.UNSTATED if meaning.kind is Kind.OTHER or entry.item.in_progress else meaning.part
-    return meaning.kind, part, meaning.worth, place
+    is_compared = bool(_COMPARED & words) and not _ABOVE & words
+    place += 2 * (bool(_DIFFERENCE & words) or "Δ" in entry.name)
+    return meaning.kind, is_compared, part, meaning.worth, place
 
 
 def _family(name: str) -> tuple[str, ...]:

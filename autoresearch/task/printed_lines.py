@@ -66,6 +66,19 @@ _ASIDE = re.compile(r"\s{0,4}(?:\(([^()]{1,20})\)\s?)?@?\[([^\[\]]{1,80})\](?=\s
 _CHANGED = re.compile(
     r"\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed)(?:\sfrom\s\S{1,24})?\sto\s(?=[-+]?\.?\d)"
 )
+# What a number was and what it is now: val_loss 0.52 -> 0.48; loss decreased (inf --> 0.4); loss before: 1.2, after: 0.8.
+_WAS = (
+    rf"(?:[-+]?{_DIGITS}(?:e[-+]?\d+)?%?|[-+]?(?:inf(?:inity)?|nan|none))"
+    r"(?:\s{0,2}(?:-{1,3}>|={1,2}>|→|⟶|➜|➔|⇒)\s{0,2}(?=[-+]?\.?\d|[-+]?inf|nan))"
+)
+_MOVED = re.compile(
+    r"(?:\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed))?(?:\sfrom)?"
+    rf"\s{{0,2}}[:=]?\s{{0,2}}[(\[]?\s?(?<![\w.])(?:{_WAS})+",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    rf"\sbefore\s?[:=]?\s?[-+]?{_DIGITS}%?\s?[,;|/]?\s?(?:and\s)?after\s?[:=]?\s?(?=[-+]?\.?\d)", re.IGNORECASE
+)
 # A pair of an OrderedDict.
 _TUPLE = re.compile(r"\(\s?(['\"])([^'\"\n]{1,80})\1,\s?(?=[-+.\d]|nan|inf|none|np\.|tensor|array)", re.IGNORECASE)
 # The last of a list of numbers that a mapping has under a name: its curve.
@@ -82,7 +95,7 @@ _SPLIT_FIELD = re.compile(
 # Two names with two numbers: train/val loss: 0.1 / 0.2; loss (train, val): 0.1, 0.2; precision/recall: 0.8/0.7.
 _FIRST, _SECOND = rf"(?P<a>[-+]?{_DIGITS})", rf"(?P<b>[-+]?{_DIGITS})(?![\w.]|\s?[/,|]\s?\d)"
 _TWO_BEFORE = re.compile(
-    rf"(?<![\w/])(?P<before>(?:[^\W\d]\w*\s){{0,3}}?)(?P<one>[^\W\d]\w*)\s?[/|]\s?(?P<two>[^\W\d]\w*)(?P<of>(?:\s[^\W\d]\w*){{0,3}})\s?[:=]\s?"
+    rf"(?<![\w/])(?P<before>(?:[^\W\d]\w*\s){{0,3}}?)(?P<one>[^\W\d]\w*)\s?[/|]\s?(?P<two>[^\W\d]\w*)(?P<of>(?:\s[^\W\d]\w*){{0,3}})(?:\s?[:=]\s?|\s)"
     rf"{_FIRST}\s?[/|,]\s?{_SECOND}"
 )
 _TWO_BEHIND = re.compile(
@@ -324,7 +337,17 @@ def _simplified(line: str) -> str:
         line = _BETTER.sub(r" \g<better>: \g<number>", line)
     for two in (_TWO_BEFORE, _TWO_BEHIND):
         line = two.sub(_apart, line)
+    for way in (_MOVED, _AFTER):
+        line = way.sub(_now, line)
     return _GAP.sub("  ", _CHANGED.sub(": ", line))
+
+
+def _now(was: re.Match[str]) -> str:
+    """What stands between the name of a result and what it is now; ``lr 0.1 -> 0.93`` says something else."""
+    before = was.string[: was.start()]
+    if meaning_of(_trailing(before)[0]).kind is not Kind.RESULT:
+        return was[0]
+    return ": "
 
 
 def _apart(two: re.Match[str]) -> str:
