@@ -66,7 +66,7 @@ _ASIDE = re.compile(r"\s{0,4}(?:\(([^()]{1,20})\)\s?)?@?\[([^\[\]]{1,80})\](?=\s
 _CHANGED = re.compile(
     r"\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed)(?:\sfrom\s\S{1,24})?\sto\s(?=[-+]?\.?\d)"
 )
-# What a number was and what it is now: val_loss 0.52 -> 0.48; loss decreased (inf --> 0.4); loss before: 1.2, after: 0.8.
+# What a number was and what it is now: loss 0.52 -> 0.48; loss decreased (inf --> 0.4); loss before: 1.2, after: 0.8.
 _WAS = (
     rf"(?:[-+]?{_DIGITS}(?:e[-+]?\d+)?%?|[-+]?(?:inf(?:inity)?|nan|none))"
     r"(?:\s{0,2}(?:-{1,3}>|={1,2}>|→|⟶|➜|➔|⇒)\s{0,2}(?=[-+]?\.?\d|[-+]?inf|nan))"

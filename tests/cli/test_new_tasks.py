@@ -103,8 +103,8 @@ def test_a_number_of_data_by_which_nothing_should_be_chosen_is_told(
     folder = write_files(tmp_path / "mine", {"train.py": f"print({printed!r})\n"})
     result = process("task", "new", str(folder))
     assert result.returncode == 0, result.stderr
-    told = [line for line in result.stderr.splitlines() if re.search(r"is of the \w+ data: ", line)]
-    assert [(named in line, better in line) for line in told] == ([(True, True)] if named else [])
+    sentences = [line for line in result.stderr.splitlines() if re.search(r"is of the \w+ data: ", line)]
+    assert [(named in line, better in line) for line in sentences] == ([(True, True)] if named else [])
 
 
 def test_a_comment_counts_that_is_written_into_a_settings_file_later(process: Process, tmp_path: Path) -> None:
