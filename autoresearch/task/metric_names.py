@@ -94,7 +94,7 @@ def meaning_of(name: str) -> Meaning:
     if "to" in words[1:]:  # time_to_accuracy, episodes_to_solve
         way = meaning_of("_".join(words[: words.index("to", 1)]))
         return way._replace(direction=way.direction or "minimize") if words[0] in _STEPS else way
-    head = next((place for place, word in enumerate(words) if place and word in _PREPOSITIONS), len(words))
+    head = next((place for place in range(1, len(words)) if _is_aside(words, place)), len(words))
     core = [word for word in words[:head] if word not in _HELD_OUT | _TRAINING and not word.isdigit()]
     results = [word for word in core if word in _RESULTS]
     if words and not core and part is not DataPart.TRAINING:
@@ -115,6 +115,15 @@ def meaning_of(name: str) -> Meaning:
         return Meaning(Kind.OTHER, part, _by_noun(results, _MORE | _WEAK, _LESS, 0), 0)
     kind = Kind.OTHER if others or _NONE & {*core} else Kind.UNKNOWN
     return Meaning(kind, part, _by_noun(others[-1:], _OTHER_MORE, _OTHER_LESS, 0), 0)
+
+
+def _is_aside(words: list[str], place: int) -> bool:
+    """Whether what a number is called ends before this place: accuracy of the test images, AUC 5 folds, F1 k 5."""
+    if words[place] in _PREPOSITIONS:
+        return True
+    two = words[place : place + 2]
+    is_count = len(two) == 2 and any(word.isdigit() for word in two) and any(word in _NONE for word in two)
+    return is_count and any(word in _RESULTS for word in words[:place])
 
 
 def is_of_test_data(name: str) -> bool:

@@ -41,7 +41,7 @@ _MOST_LINES = 10_000
 _QUOTED_CHARACTERS = 160
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-_])")
-_NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)\.?\d[\d.]*(?:,\d[\d.]*)*(?:e[-+]?\d+)?")
+_NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)(?<![Tt]op )(?<!\bk=)\.?\d[\d.]*(?:,\d[\d.]*)*(?:e[-+]?\d+)?")
 _RULE = re.compile(r"-{3}\s*")
 
 # Of several numbers that are called alike, these come first.
@@ -71,6 +71,8 @@ _COMPARED = frozenset(
 _DIFFERENCE = frozenset({"delta", "diff", "difference", "change"})
 
 
+# Of the best five one is right: the best alone comes first.
+_MORE_THAN_ONE = re.compile(r"(?:top|acc(?:uracy)?@)[\W_]?(?!1(?!\d))\d", re.IGNORECASE)
 # speedup over the baseline: it is measured so
 _ABOVE = frozenset({"vs", "versus", "over", "above", "than", "against", "relative"})
 # The kind of a number, whether it is one that others are compared with, its part of the data, its worth, its place.
@@ -232,6 +234,7 @@ def _rank(entry: _Printed) -> _Rank:
     place = 1 if _SELECTED & words else -1 if _AVERAGED & words else 0
     part = DataPart.UNSTATED if meaning.kind is Kind.OTHER or entry.item.in_progress else meaning.part
     is_compared = bool(_COMPARED & words) and not _ABOVE & words
+    place += bool(_MORE_THAN_ONE.search(entry.name))
     place += 2 * (bool(_DIFFERENCE & words) or "Δ" in entry.name)
     return meaning.kind, is_compared, part, meaning.worth, place
 

@@ -35,7 +35,7 @@ _VALUE = (
     rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>[%％]|[kMB](?![\w/]))?)"
     rf"{_SEVERAL}{_UNWRAP}"
 )
-_END = r"(?=\s|$|,(?!\d)|[，、；。;|│┃║)\]}'\"%％…±]|\+/?-|\+[\d.n]|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
+_END = r"(?=\s|$|,(?!\d)|[，、；。;|│┃║)\]}'\"%％…±]|/(?=[A-Za-z])|\+/?-|\+[\d.n]|[.!](?!\d)|[A-Za-zµ°](?!\w*\())"
 # Between a name and its number stand one of these, or blanks.
 _JOIN = r"\s{0,3}(?::=|[:=：＝]|[-=]>|→|⇒|≈)(?![:=])\s{0,3}|\s(?:is|was|of|are|at|reached)(?:\s?[:=])?\s"
 _JOINED = re.compile(rf"(?:(?P<join>{_JOIN})|(?P<blank>\s{{1,3}})){_VALUE}{_END}", re.IGNORECASE)
@@ -63,12 +63,14 @@ _BAR = re.compile(
 )
 # Brackets between a name and its number: Average Precision @[ IoU=0.50 | area=all ] = 0.4
 _ASIDE = re.compile(r"\s{0,4}(?:\(([^()]{1,20})\)\s?)?@?\[([^\[\]]{1,80})\](?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
+# The same with a number in them: AUC (5 folds): 0.9; mAP (IoU 0.5) = 0.4
+_NUMBERED_ASIDE = re.compile(r"(?<=[^\W\d])\s{0,2}()\(([^()]{0,40}\d[^()]{0,40})\)(?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
 _CHANGED = re.compile(
     r"\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed)(?:\sfrom\s\S{1,24})?\sto\s(?=[-+]?\.?\d)"
 )
 # What a number was and what it is now: loss 0.52 -> 0.48; loss decreased (inf --> 0.4); loss before: 1.2, after: 0.8.
 _WAS = (
-    rf"(?:[-+]?{_DIGITS}(?:e[-+]?\d+)?%?|[-+]?(?:inf(?:inity)?|nan|none))"
+    rf"(?:[-+]?{_DIGITS}(?:\s?[A-Za-zµ%]{{1,3}})?|[-+]?(?:inf(?:inity)?|nan|none))"
     r"(?:\s{0,2}(?:-{1,3}>|={1,2}>|→|⟶|➜|➔|⇒)\s{0,2}(?=[-+]?\.?\d|[-+]?inf|nan))"
 )
 _MOVED = re.compile(
@@ -111,11 +113,13 @@ _BETTER = re.compile(
 )
 _MINUTES = re.compile(r"(?<![\w.])(\d{1,6})m\s?(\d{1,2}(?:\.\d+)?)s\b")
 # Behind a number that counts what there is, and is no result: train: 455 rows.
-_THINGS = re.compile(
+_THING = (
     r"\s?(?:rows|samples|examples|images|records|sentences|documents|files|batches|items|points|instances|features|classes"
-    r"|param(?:eter)?s|tokens|words|epochs|steps|workers|threads)\b",
-    re.IGNORECASE,
+    r"|param(?:eter)?s|tokens|words|epochs|(?:time)?steps|iterations|episodes|generations|trials|workers|threads"
+    r"|(?:ms|seconds|minutes|hours)\sper)\b"
 )
+# avg return over 10 episodes: 231.5; mean reward (last 100 episodes) 12.3
+_THINGS = re.compile(_THING + r"(?P<headed>(?:\)\s{0,3}[:=]?|\s{0,3}[:=])\s{0,3}[-+]?\.?\d)?", re.IGNORECASE)
 # What stands before a name and is no part of it: times, levels and sources of a log, marks of lists.
 _PREFIX = re.compile(
     r"\s*(?:\d{4}[-/]\d\d[-/]\d\d[T ]?|\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)|"
@@ -130,10 +134,11 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _BOUNDARY = re.compile(
-    r"[,;|│┃║\t(){}<>\[\]—·•]|[，、；。]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|has|have)\s"
+    r"[,;|│┃║\t(){}<>\[\]—·•]|[，、；。]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\s?[A-Za-zµ%]{0,4}\.\s|\s{2,}|\s(?:with|and|has|have)\s"
     r"|(?<!time)(?<!steps)(?<!moves)(?<!epochs)(?<!seconds)(?<!episodes)(?<!iterations)(?<!evaluations)\sto\s"
 )
 _MOST_BESIDE = 4
+_PREPOSITIONS = frozenset({"after", "over", "on", "in", "for", "across", "with", "within", "from", "per", "than", "by"})
 _A_TIME = re.compile(r"\s+[^\W\d]\S{0,20}\s+\d+:\d")
 _MEAN = re.compile(r"\s?\(\s*([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*\)")
 _PASS = re.compile(r"\[\s{0,4}\d+\s?/\s?\d+\]")
@@ -327,7 +332,7 @@ def _rows(line: str) -> Iterator[tuple[str, list[str]]]:
 
 def _simplified(line: str) -> str:
     """A line with what is drawn, put aside or told in words in the form of an assignment."""
-    line = _ASIDE.sub(_flat, _BAR.sub("; ", line))
+    line = _NUMBERED_ASIDE.sub(_flat, _ASIDE.sub(_flat, _BAR.sub("; ", line)))
     line = _MINUTES.sub(lambda time: f"{60 * int(time[1]) + float(time[2]):g} s", line)
     if ":" in line and ("'" in line or '"' in line):
         line = _FIELDS.sub(r"\2: \3", _LIST.sub(r"\1", _TF.sub(r"\1", _TUPLE.sub(r"{\1\2\1: ", line))))
@@ -343,9 +348,10 @@ def _simplified(line: str) -> str:
 
 
 def _now(was: re.Match[str]) -> str:
-    """What stands between the name of a result and what it is now; ``lr 0.1 -> 0.93`` says something else."""
+    """A colon between the name of a result or a speed and what it is now. ``lr 0.1 -> 0.93`` stays as it is."""
     before = was.string[: was.start()]
-    if meaning_of(_trailing(before)[0]).kind is not Kind.RESULT:
+    meaning = meaning_of(_trailing(before)[0])
+    if meaning.kind is not Kind.RESULT and meaning.direction is None:
         return was[0]
     return ": "
 
@@ -363,8 +369,8 @@ def _apart(two: re.Match[str]) -> str:
 
 
 def _flat(aside: re.Match[str]) -> str:
-    """What stands in brackets as one word of a name; a number alone is left as it stands."""
-    if not re.search(r"[^\W\d]", aside[2]):
+    """What stands in brackets as one word of a name; a number alone in square ones, and a step, stay as they stand."""
+    if ("[" in aside[0] and not re.search(r"[^\W\d]", aside[2])) or _COUNTED.search(aside[2]):
         return aside[0]
     return "_" + "_".join(re.findall(r"[\w.]+", f"{aside[1] or ''} {aside[2]}"))
 
@@ -400,8 +406,8 @@ def _sentence(line: str) -> Iterator[PrintedItem]:
             stated = part_word(lead) or stated
         unit = _UNITS.match(line, match.end()) or _ATTACHED.match(line, match.end())
         end = unit.end() if unit else match.end()
-        if _THINGS.match(line, match.end()):
-            start = end
+        if things := _THINGS.match(line, match.end()):
+            start = start if things["headed"] else end
             continue
         if not name:
             start = end
@@ -417,8 +423,12 @@ def _sentence(line: str) -> Iterator[PrintedItem]:
                 or not after.strip()
                 or re.match(r"\s?[.(\[]|\s(?:at|in|after)\s", after)
             )
+            # score after 10 games: 312; score (10 runs) 0.4
+            is_inside = name.rpartition("_")[2].lower() in _PREPOSITIONS or (
+                "(" in match.group() and re.match(r"\s[^\W\d]", line[match.end() :])
+            )
             is_flag = line[begun : match.start()].rpartition(" ")[2].startswith("-")  # ./solve --n 400
-            if is_flag or name.count("_") >= _MOST_BESIDE or not (is_last or is_followed):
+            if is_flag or is_inside or name.count("_") >= _MOST_BESIDE or not (is_last or is_followed):
                 continue
             if match["nothing"] and meaning_of(name).kind is not Kind.RESULT:
                 continue
