@@ -30,7 +30,8 @@ from typing import NamedTuple
 
 from autoresearch.record.kinds import NUMBER_MAX
 from autoresearch.task.metric_names import DataPart, Kind, direction_of, meaning_of, part_word, words_of
-from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, LineReader, PrintedItem, name_key
+from autoresearch.task.printed_forms import MAX_KEY_CHARACTERS, name_key
+from autoresearch.task.printed_lines import HAS_VALUE, RULED, LineReader, PrintedItem
 
 MAX_KEYS = 64  # as many as a run record holds
 # Names that are remembered at a time; of more the ones that were not printed for the longest time are forgotten.

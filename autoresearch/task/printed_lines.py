@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from autoresearch.record.kinds import NUMBER_MAX
 from autoresearch.task.metric_names import COUNTERS, DataPart, Kind, meaning_of, part_word
+from autoresearch.task.printed_forms import (
+    BOUNDARY,
+    COUNTED,
+    DECIMAL_COMMA,
+    DIGITS,
+    name_key,
+    name_of,
+    simplified,
+    trailing_name,
+)
 
-MAX_KEY_CHARACTERS = 64
 _MOST_CELLS = 48
-_LONGEST_NAME_WORDS = 9
-_GAP = re.compile(r" {3,}")
 
-# A comma before three digits parts thousands, else it is that of a decimal, as much of Europe writes it.
-_DECIMAL_COMMA = r"(?:0,\d+|\d+,(?:\d{1,2}|\d{4,}))"
-_DIGITS = rf"(?:\d{{1,3}}(?:,\d{{3}})+(?![\d,])|{_DECIMAL_COMMA}(?![\d,.])|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?"
 _NOTHING = r"[-+.]{0,2}(?:nan(?:\(\w{1,8}\)|16|32)?|inf(?:inity|16|32)?|none|null|n/?a)(?![\w./(])"
 _TYPE = r"(?:(?:np|numpy|torch|jnp|tf)\.)?(?:float|int|tensor|array|decimal|parameter)\d{0,3}"
 _WRAP = rf"(?:['\"*`$€£<\[(]|{_TYPE}[\[(]){{0,6}}\s?"
@@ -32,7 +35,7 @@ _SEVERAL = r"(?!(?:\s?,\s?|\s)[-+]?\.?\d[\d.e+-]*(?:(?:\s?,\s?|\s)[-+]?[\d.e+-]+
 _NAMED = r",\s?(?:device|dtype|grad_fn|requires_grad|shape|weak_type)=[^,()\[\]]{0,60}(?:\([^()]{0,20}\))?"
 _UNWRAP = rf"(?:\s?[\])'\"*`>]|{_NAMED}){{0,8}}"
 _VALUE = (
-    rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>[%％]|[kMB](?![\w/]))?)"
+    rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{DIGITS})(?P<of>\s?/\s?{DIGITS})?(?P<unit>[%％]|[kMB](?![\w/]))?)"
     rf"{_SEVERAL}{_UNWRAP}"
 )
 _END = r"(?=\s|$|,(?!\d)|[，、；。;|│┃║)\]}'\"%％…±]|/(?=[A-Za-z])|\+/?-|\+[\d.n]|[.!](?!\d)|[A-Za-zµ°](?!\w*\())"
@@ -57,61 +60,10 @@ _BARE = re.compile(
 _EMPTY = re.compile(r"\s*(?P<key>[^\W\d_][^:=：＝\n]{0,80}?)\s*[:=：＝]\s*")
 HAS_VALUE = re.compile(r"\d|nan|inf|none|null|n/?a\b", re.IGNORECASE)
 
-# How far a bar of progress is, as tqdm draws it; what it says in brackets behind that stays.
-_BAR = re.compile(
-    r":?\s{0,4}\d{1,3}%\|[^|\n]{0,200}\|\s{0,4}[^\s\[]{1,24}\s?\[[\d:?<\s]{1,24}(?:,\s{0,3}(?:\?|[\d.]{1,12})\s?[A-Za-z]{1,12}/[A-Za-z]{1,12})?,?"
-)
-# Brackets between a name and its number: Average Precision @[ IoU=0.50 | area=all ] = 0.4
-_ASIDE = re.compile(r"\s{0,4}(?:\(([^()]{1,20})\)\s?)?@?\[([^\[\]]{1,80})\](?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
-# The same with a number in them: AUC (5 folds): 0.9; mAP (IoU 0.5) = 0.4
-_NUMBERED_ASIDE = re.compile(r"(?<=[^\W\d])\s{0,2}()\(([^()]{0,40}\d[^()]{0,40})\)(?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
-_CHANGED = re.compile(
-    r"\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed)(?:\sfrom\s\S{1,24})?\sto\s(?=[-+]?\.?\d)"
-)
-# What a number was and what it is now: loss 0.52 -> 0.48; loss decreased (inf --> 0.4); loss before: 1.2, after: 0.8.
-_WAS = (
-    rf"(?:[-+]?{_DIGITS}(?:\s?[A-Za-zµ%]{{1,3}})?|[-+]?(?:inf(?:inity)?|nan|none))"
-    r"(?:\s{0,2}(?:-{1,3}>|={1,2}>|→|⟶|➜|➔|⇒)\s{0,2}(?=[-+]?\.?\d|[-+]?inf|nan))"
-)
-_MOVED = re.compile(
-    r"(?:\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed))?(?:\sfrom)?"
-    rf"\s{{0,2}}[:=]?\s{{0,2}}[(\[]?\s?(?<![\w.])(?:{_WAS})+",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(
-    rf"\sbefore\s?[:=]?\s?[-+]?{_DIGITS}%?\s?[,;|/]?\s?(?:and\s)?after\s?[:=]?\s?(?=[-+]?\.?\d)", re.IGNORECASE
-)
-# A pair of an OrderedDict.
-_TUPLE = re.compile(r"\(\s?(['\"])([^'\"\n]{1,80})\1,\s?(?=[-+.\d]|nan|inf|none|np\.|tensor|array)", re.IGNORECASE)
-# The last of a list of numbers that a mapping has under a name: its curve.
-_LIST = re.compile(r"(?<=:)\s?\[(?!\])(?:[^\[\]{}'\"]{0,4000}[,\s(])?([-+\w.]{1,30})\)?\s?\](?=\s?(?:[,}]|$))")
-_TF = re.compile(r"<tf\.[^<>]{0,120}numpy=([^<>\s]{1,40})>")
-# A name and its number in fields of their own.
-_FIELDS = re.compile(
-    r"([\"'])(?:name|metric|key|tag)\1:\s?(\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?=.{0,300}?[\"']value[\"']:\s?([-+\w.]{1,40}))"
-)
 # The field of a mapping that says which part of the data it is about.
 _SPLIT_FIELD = re.compile(
     r"[\"'](?:split|phase|mode|stage|subset|partition|set)[\"']:\s?[\"'](\w{1,20})[\"']", re.IGNORECASE
 )
-# Two names with two numbers: train/val loss: 0.1 / 0.2; loss (train, val): 0.1, 0.2; precision/recall: 0.8/0.7.
-_FIRST, _SECOND = rf"(?P<a>[-+]?{_DIGITS})", rf"(?P<b>[-+]?{_DIGITS})(?![\w.]|\s?[/,|]\s?\d)"
-_TWO_BEFORE = re.compile(
-    rf"(?<![\w/])(?P<before>(?:[^\W\d]\w*\s){{0,3}}?)(?P<one>[^\W\d]\w*)\s?[/|]\s?(?P<two>[^\W\d]\w*)(?P<of>(?:\s[^\W\d]\w*){{0,3}})(?:\s?[:=]\s?|\s)"
-    rf"{_FIRST}\s?[/|,]\s?{_SECOND}"
-)
-_TWO_BEHIND = re.compile(
-    rf"(?<!\w)(?P<before>)(?P<of>[^\W\d]\w*)\s?\((?P<one>[^\W\d]\w*)\s?[/|,]\s?(?P<two>[^\W\d]\w*)\)\s?[:=]\s?"
-    rf"{_FIRST}\s?[/|,]\s?{_SECOND}"
-)
-_SPENT_IN = frozenset({"s", "sec", "second", "min", "minute", "h", "hour", "it", "iter"})
-# Which way is better, behind the number.
-_BETTER = re.compile(
-    r"\s?[:=]\s?(?P<number>[-+]?[\d.]+(?:e[-+]?\d+)?%?)"
-    r"\s?(?P<better>\((?:lower|smaller|less|higher|larger|greater|more) is better\))",
-    re.IGNORECASE,
-)
-_MINUTES = re.compile(r"(?<![\w.])(\d{1,6})m\s?(\d{1,2}(?:\.\d+)?)s\b")
 # Behind a number that counts what there is, and is no result: train: 455 rows.
 _THING = (
     r"\s?(?:rows|samples|examples|images|records|sentences|documents|files|batches|items|points|instances|features|classes"
@@ -127,15 +79,6 @@ _PREFIX = re.compile(
     r"(?-i:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE|SUCCESS|Info|Warning)\b(?!\s?=)(?::[\w.]{1,60}:)?\s*[:|-]?|"
     r"[\w.]{1,60}:[\w<>.]{1,60}:\d+\s*[-:|]|[-*•>#+=~✓✔✅🚀📈🎯→]+(?=\s|\w|\*)|\$(?=\s))\s*",
     re.IGNORECASE,
-)
-_COUNTED = re.compile(
-    rf"(?:\s(?P<at>at|after|in|on|for|from|@)\s+)?(?<![\w/.-])(?:{'|'.join(sorted(COUNTERS, key=len, reverse=True))})"
-    r"\s?(?:no\.?|number)?\s?[#:=]?\s?[\[(]?\s?\d[\d,_]*(?![\d.]*\d|\w)(?:\s?(?:/|of)\s?\d[\d,_]*)?\s?[\])]?(?:\s?\(\s?\d+(?:\.\d+)?\s?%\))?",
-    re.IGNORECASE,
-)
-_BOUNDARY = re.compile(
-    r"[,;|│┃║\t(){}<>\[\]—·•]|[，、；。]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\s?[A-Za-zµ%]{0,4}\.\s|\s{2,}|\s(?:with|and|has|have)\s"
-    r"|(?<!time)(?<!steps)(?<!moves)(?<!epochs)(?<!seconds)(?<!episodes)(?<!iterations)(?<!evaluations)\sto\s"
 )
 _MOST_BESIDE = 4
 _PREPOSITIONS = frozenset({"after", "over", "on", "in", "for", "across", "with", "within", "from", "per", "than", "by"})
@@ -186,21 +129,21 @@ class LineReader:
         return [item._replace(name=_qualified(item.name, below)) for item in self._items(line, indent)]
 
     def _items(self, line: str, indent: int) -> list[PrintedItem]:
-        line = _simplified(line)
+        line = simplified(line)
         heading, self._heading = self._heading, ""
         line = _without_prefix(line)
         if not line.strip():
             self._heading = heading
             return []
         if match := _EMPTY.fullmatch(line):
-            self._heading, name = match["key"], _name(match["key"])
+            self._heading, name = match["key"], name_of(match["key"])
             self._part = (part_word(match["key"]), indent)
             return [PrintedItem(name, None, name, is_empty=True)] if name else []
         if not HAS_VALUE.search(line):
             self._keep_names(line)
             return []
         if heading and (match := _BARE.fullmatch(line)):
-            name = _name(heading)
+            name = name_of(heading)
             return [PrintedItem(name, _value(match, name), name)] if name else []
         items, rest = self._mapping(line)
         if not items and (row := self._table(line)) is not None:
@@ -279,7 +222,7 @@ class LineReader:
         return None
 
     def _row(self, label: str, value: re.Match[str] | None) -> list[PrintedItem]:
-        name = _name(label.strip(" *`\"'"))
+        name = name_of(label.strip(" *`\"'"))
         if not name or value is None:
             return []
         name = f"{self._section}{name}"
@@ -287,10 +230,10 @@ class LineReader:
 
     def _labelled(self, names: list[str], label: str, values: list[re.Match[str] | None]) -> list[PrintedItem]:
         """A row whose label no name stands above, as in scikit-learn's report, or the name of the label."""
-        row = _name(label.strip(" *`\"'"))
+        row = name_of(label.strip(" *`\"'"))
         items: list[PrintedItem] = []
         for name, value in zip(names, values, strict=True):
-            if value is not None and (column := _name(name)):
+            if value is not None and (column := name_of(name)):
                 items.append(PrintedItem(f"{row}_{column}" if row else column, _value(value, column), column))
         return items
 
@@ -299,7 +242,7 @@ class LineReader:
         return [
             PrintedItem(column, None, column, is_empty=True)
             for name, cell in zip(names, cells, strict=True)
-            if not cell and (column := _name(name))
+            if not cell and (column := name_of(name))
         ]
 
     def _columns(self, names: list[str], cells: list[str], values: list[re.Match[str] | None]) -> list[PrintedItem]:
@@ -330,51 +273,6 @@ def _rows(line: str) -> Iterator[tuple[str, list[str]]]:
             yield kind, [cell.strip() for cell in cells]
 
 
-def _simplified(line: str) -> str:
-    """A line with what is drawn, put aside or told in words in the form of an assignment."""
-    line = _NUMBERED_ASIDE.sub(_flat, _ASIDE.sub(_flat, _BAR.sub("; ", line)))
-    line = _MINUTES.sub(lambda time: f"{60 * int(time[1]) + float(time[2]):g} s", line)
-    if ":" in line and ("'" in line or '"' in line):
-        line = _FIELDS.sub(r"\2: \3", _LIST.sub(r"\1", _TF.sub(r"\1", _TUPLE.sub(r"{\1\2\1: ", line))))
-    elif "(" in line:
-        line = _TUPLE.sub(r"{\1\2\1: ", line)
-    if "is better" in line:
-        line = _BETTER.sub(r" \g<better>: \g<number>", line)
-    for two in (_TWO_BEFORE, _TWO_BEHIND):
-        line = two.sub(_apart, line)
-    for way in (_MOVED, _AFTER):
-        line = way.sub(_now, line)
-    return _GAP.sub("  ", _CHANGED.sub(": ", line))
-
-
-def _now(was: re.Match[str]) -> str:
-    """A colon between the name of a result or a speed and what it is now. ``lr 0.1 -> 0.93`` stays as it is."""
-    before = was.string[: was.start()]
-    meaning = meaning_of(_trailing(before)[0])
-    if meaning.kind is not Kind.RESULT and meaning.direction is None:
-        return was[0]
-    return ": "
-
-
-def _apart(two: re.Match[str]) -> str:
-    """Two names with a number each; a counter of its total, and a speed, stay as they stand."""
-    names = two["one"], two["two"]
-    if not (COUNTERS | _SPENT_IN).isdisjoint(name.lower() for name in names):
-        return two[0]
-    before, of = two["before"], two["of"].strip()
-    if not of and all(map(part_word, names)):  # accuracy train/test: 0.9/0.8
-        before, of = "", before.strip()
-    numbers = zip(names, (two["a"], two["b"]), strict=True)
-    return before + "; ".join(f"{name} {of}".strip() + f": {number}" for name, number in numbers)
-
-
-def _flat(aside: re.Match[str]) -> str:
-    """What stands in brackets as one word of a name; a number alone in square ones, and a step, stay as they stand."""
-    if ("[" in aside[0] and not re.search(r"[^\W\d]", aside[2])) or _COUNTED.search(aside[2]):
-        return aside[0]
-    return "_" + "_".join(re.findall(r"[\w.]+", f"{aside[1] or ''} {aside[2]}"))
-
-
 def _without_prefix(line: str) -> str:
     """A line without times, levels and marks before it; ``[val] loss: 2`` is ``val: loss: 2``."""
     for _ in range(6):
@@ -395,13 +293,13 @@ def _sentence(line: str) -> Iterator[PrintedItem]:
     """
     in_progress = _PASS.search(line) is not None
     line = _PASS.sub(";", line)
-    plain = _COUNTED.sub(lambda counted: " " if counted["at"] else ";", line)
+    plain = COUNTED.sub(lambda counted: " " if counted["at"] else ";", line)
     matches = list(_JOINED.finditer(plain)) or list(_JOINED.finditer(line))
     line = plain if plain is not line and _JOINED.search(plain) else line
     stated, start = "", 0
     for match, following in zip_longest(matches, matches[1:]):
         begun = start
-        name, lead = _trailing(line[start : match.start()])
+        name, lead = trailing_name(line[start : match.start()])
         if lead and (meaning_of(lead).kind is not Kind.RESULT or meaning_of(lead).direction is None):
             stated = part_word(lead) or stated
         unit = _UNITS.match(line, match.end()) or _ATTACHED.match(line, match.end())
@@ -419,7 +317,7 @@ def _sentence(line: str) -> Iterator[PrintedItem]:
             )
             is_last = (
                 _A_TIME.match(after)
-                or _BOUNDARY.match(after)
+                or BOUNDARY.match(after)
                 or not after.strip()
                 or re.match(r"\s?[.(\[]|\s(?:at|in|after)\s", after)
             )
@@ -435,7 +333,7 @@ def _sentence(line: str) -> Iterator[PrintedItem]:
         start = end
         if match["join"] == "=":  # seed_3 loss=0.5
             name = (
-                _name(re.sub(r"^(?:\S*[\d_]\S*\s+)+(?=\S)", "", _BOUNDARY.split(line[begun : match.start()])[-1]))
+                name_of(re.sub(r"^(?:\S*[\d_]\S*\s+)+(?=\S)", "", BOUNDARY.split(line[begun : match.start()])[-1]))
                 or name
             )
         is_loose, number = match["blank"] is not None, _value(match, name)
@@ -449,61 +347,15 @@ def _qualified(name: str, stated: str) -> str:
     return f"{stated}_{name}" if stated and meaning_of(name).part is DataPart.UNSTATED else name
 
 
-def _trailing(before: str) -> tuple[str, str]:
-    """The name at the end of a text, and what stands before that."""
-    aside = re.search(r"\s?\(([^()]{1,40})\)\s*$", before)  # accuracy (test)
-    *leads, last = _BOUNDARY.split(before[: aside.start()] if aside else before)
-    name = _name(last)
-    if aside and name and (inner := _name(aside[1])):
-        name = f"{name}_{inner}"
-    return name, next((lead for piece in reversed(leads) if (lead := _name(piece))), "")
-
-
-_ADDRESS = re.compile(r"\d\.\d+\.\d")
-_AROUND_NAME = " \t%/-–*•>#`\"'.…,;:=~✓✔✅🚀📈🎯→[]"
-_UNIT_OF_NAME = re.compile(
-    r"\s?[(\[](?:%|[mµun]?s|sec|seconds|mm|cm|km|[KMG]?i?B|[KMG]B/s|ms/step|bits|dB|Hz|eV|kcal/mol)[)\]]$"
-)
-
-
-def _name(text: str) -> str:
-    """The name of a number from the words before it; empty where these are none."""
-    text = _UNIT_OF_NAME.sub("", text.strip(_AROUND_NAME)).strip(_AROUND_NAME)
-    text = re.sub(r"'s(?=\s)", "", text)
-    words = text.split()
-    while words and (
-        words[0].lower() in {"the", "and", "a", "an", "with", "is", "now"} or not re.search(r"[^\W_]", words[0])
-    ):
-        words = words[1:]
-    # the number of a step, or any number before the words
-    while len(words) > 1 and (
-        re.fullmatch(r"[\d.,/%#\[\]()-]+:?", words[0])
-        or (words[0].lower() in COUNTERS and re.match(r"[\[#(]?\d", words[1]))
-    ):
-        words = words[2:] if words[0].lower() in COUNTERS else words[1:]
-    if not words or len(words) > _LONGEST_NAME_WORDS:
-        return ""
-    name = re.sub(r"[^\w./@%+-]+", "_", "_".join(words)).strip("_./-")
-    if len(name) > MAX_KEY_CHARACTERS or not re.match(r"[^\W\d]", name) or _ADDRESS.search(name):
-        return ""
-    return name.rstrip(":：=")
-
-
 def _value(match: re.Match[str], name: str) -> float | None:
     """The number of a match; None where it is no finite number, or beyond all metrics."""
     if match["number"] is None:
         return None
     digits = match["number"].replace("_", "")
-    is_decimal = re.match(rf"[-+]?{_DECIMAL_COMMA}(?!\d)", digits)
+    is_decimal = re.match(rf"[-+]?{DECIMAL_COMMA}(?!\d)", digits)
     number = float(digits.replace(",", "." if is_decimal else ""))
     if (whole := match["of"]) and COUNTERS.isdisjoint(name_key(name).split("_")):
         total = float(whole.strip().lstrip("/").strip().replace(",", "").replace("_", ""))
         number = number / total if total else math.nan
     number *= {"k": 1e3, "m": 1e6, "b": 1e9}.get((match["unit"] or "").lower(), 1.0)
     return number if abs(number) <= NUMBER_MAX else None
-
-
-def name_key(name: str) -> str:
-    """A name for comparison."""
-    plain = re.sub(r"['’]s\b", "", unicodedata.normalize("NFKC", name).casefold())
-    return "_".join(re.split(r"[\W_]+", plain)).strip("_")
