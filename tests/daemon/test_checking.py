@@ -18,7 +18,7 @@ from autoresearch.run.texts import drawn_world
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from tests.run.checks import PROOF, carried_out, check_of
-from tests.run.refereeing.conftest import BUDGET_SHARE, Trained, trained
+from tests.run.refereeing.conftest import BUDGET_SHARE, Trained, trained, with_known_cost
 from tests.run.refereeing.small_task import TRAIN, small_task
 
 __all__ = ["trained"]  # the fixture
@@ -50,6 +50,7 @@ def brief_task(share: float = BUDGET_SHARE) -> Task:
 
 @pytest.fixture
 def bench(trained: Trained) -> Bench:
+    with_known_cost(trained, brief_task())
     return trained.bench
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -21,8 +21,7 @@ from autoresearch.log.standing.verification import judgement
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
-from autoresearch.run.bench import Bench
-from autoresearch.run.experiment import Experiment, plan_as_it_stands
+from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import create_identity
@@ -35,9 +34,10 @@ from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
 from tests.record.making import commitment, key, opened
 from tests.run.checks import carried_out, check_of
-from tests.run.refereeing.small_task import small_task
-from tests.walls import best_level
+from tests.run.refereeing.conftest import BUDGET_SHARE, Trained, trained, with_known_cost
 from tests.warm import run_command
+
+__all__ = ["trained"]  # the fixture
 
 pytestmark = pytest.mark.slow
 
@@ -151,28 +151,6 @@ def test_what_verifiers_state_of_a_repeated_run_is_borne_out_or_not(home: Home, 
     assert home.records() == home.count, "nothing is published"
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A model of a task with a referee, hardly trained, and what the referee says it is worth."""
-
-    task: Task
-    bench: Bench
-    checkpoint: Path
-    value: float
-
-
-@pytest.fixture
-def trained(tmp_path: Path) -> Trained:
-    task = small_task()
-    task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
-    (tmp_path / "bench").mkdir()
-    bench = Bench(best_level(), 1, "cpu", tmp_path / "cache", tmp_path / "bench")
-    outcome = Experiment(task, plan_as_it_stands(task, task.baseline.decode()), bench).measure()
-    assert outcome.checkpoint is not None
-    assert outcome.value is not None
-    return Trained(task, bench, outcome.checkpoint.rename(tmp_path / "model.safetensors"), outcome.value)
-
-
 def test_what_is_stopped_in_the_middle_is_in_no_record(home: Home, tmp_path: Path) -> None:
     task = load_task(write_toy_task(tmp_path / "task", SLOW_TRAIN))
     home.notebook.publish_task(task, now_ms())
@@ -222,7 +200,10 @@ def evaluated(trained: Trained, who: KeyPair, run: Record, scratch: Path) -> Ver
 def test_a_fabricators_model_is_measured_once_more_to_the_same_numbers(
     home: Home, trained: Trained, tmp_path: Path
 ) -> None:
-    home.notebook.publish_task(trained.task, now_ms())
+    budget = msgspec.structs.replace(trained.task.budget, amount=trained.task.budget.amount * BUDGET_SHARE)
+    brief = with_known_cost(trained, msgspec.structs.replace(trained.task, budget=budget))
+    trained = replace(trained, task=brief)
+    home.notebook.publish_task(brief, now_ms())
     model, source = home.notebook.blobs.put_file(trained.checkpoint), trained.task.baseline.decode()
     invented = publish(home, trained.task, source, trained.value - 1, by=VERIFIERS[0], checkpoint=model)
     measured = evaluated(trained, VERIFIERS[1], invented, tmp_path / "theirs")

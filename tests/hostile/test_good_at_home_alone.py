@@ -28,7 +28,7 @@ from tests.cli.programs import FIT, evaluated_task
 from tests.conftest import Once
 from tests.log.standing.village import ANN, BEN, CEM, EVE, Village
 from tests.run.checks import carried_out, check_of
-from tests.run.refereeing.conftest import BUDGET_SHARE, Trained, trained
+from tests.run.refereeing.conftest import BUDGET_SHARE, Trained, trained, with_known_cost
 from tests.run.refereeing.programs import edited
 from tests.run.refereeing.small_task import TRAIN, small_task
 from tests.run.sandbox.conftest import level
@@ -146,6 +146,7 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(trained: Trained
     assert at_home.checkpoint.read_bytes() == trained.checkpoint.read_bytes()  # it is the baseline's twin there
 
     short = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=budget))
+    with_known_cost(trained, short)
     village = Village.at(tmp_path / "village")
     run = village.run(1.0, "child", by=ANN, parent=village.run(1.2, "parent", by=ANN))
     village.evaluate(run, 1.0, BEN, CEM, EVE)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from autoresearch.run.bench import Bench
+from autoresearch.run.bench import Bench, known_cost, remember_cost
 from autoresearch.run.evaluating import ChallengeDraw, Examined, Model, examine
 from autoresearch.run.experiment import Experiment, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
@@ -54,6 +54,18 @@ def trained(once: Once) -> Trained:
     folder = once("referee", train)
     bench = Bench(level, 1, "cpu", folder / "cache", folder)
     return Trained(task, bench, folder / "honest.safetensors", float((folder / "value").read_text()))
+
+
+def with_known_cost(trained: Trained, task: Task) -> Task:
+    """A task that differs from that of ``trained`` by its limits alone, and by the budget that the model had.
+
+    What the baseline costs was measured when it was trained: nobody has to measure that for this task as well.
+    """
+    budget = float(task.budget.amount)
+    cost = known_cost(trained.task, trained.bench, budget)
+    assert cost is not None
+    remember_cost(task, trained.bench, budget, cost)
+    return task
 
 
 Ask = Callable[..., Examined]
