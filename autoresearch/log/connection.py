@@ -449,8 +449,12 @@ class Reader:
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
         """The same, with the values in a sequence."""
-        with self.lock, refusals(self.connection):
-            return self.connection.execute(query, values).fetchall()
+        with self.lock:
+            try:
+                return self.connection.execute(query, values).fetchall()
+            except (sqlite3.Error, OSError):
+                with refusals(self.connection):  # only now: to enter it takes longer than many a query
+                    raise
 
     def among(self, query: str, keys: Collection[Item], *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
         """What a query finds about any number of keys, which take the place of ``{}``; ``values`` come after them."""

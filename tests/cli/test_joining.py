@@ -259,6 +259,7 @@ def test_where_no_node_answers_join_says_why_and_goes_on_later(machine: Machines
     assert "autoresearch work line does so later" in screen
     assert "working until" in on_terminal([*AUTORESEARCH, "join", "lab"], typed="\n", **second.environment)
     assert "works on line already" in second("join", word, "--wait").stderr
+    second("node", "pause")  # its runs add nothing to what follows
 
     # The invite admitted one; a daemon that runs in another network begins again in this one.
     third("up")

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.warm import run_command
+
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SECONDS = 200
@@ -21,9 +23,7 @@ SECONDS = 200
 
 def peers(place: dict[str, str]) -> int:
     """How many nodes a node is connected to."""
-    result = subprocess.run(
-        ["autoresearch", "network", "peers", "--json"], env=place, capture_output=True, text=True, check=False
-    )
+    result = run_command("network", "peers", "--json", environment=place)
     return int(json.loads(result.stdout)["network"]["connected"]) if result.returncode == 0 else 0
 
 
@@ -59,6 +59,7 @@ def test_three_nodes_find_each_other(tmp_path: Path) -> None:
             outputs = {name: (tmp_path / f"{name}.out").read_text()[-500:] for name in nodes}
             assert time.monotonic() < until, f"peers {counts}, said {outputs}"
             assert all(process.poll() is None for _, process in nodes.values()), outputs
+            time.sleep(0.2)  # to ask takes time from those that are asked
     finally:
         for _, process in nodes.values():
             process.send_signal(signal.SIGTERM)

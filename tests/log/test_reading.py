@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.errors import AmbiguousId, NotFound, UsageError
+from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from autoresearch.record.encoding import format_id, short_id
@@ -215,3 +215,8 @@ def test_export_of_one_task_takes_what_is_about_none_along(log):
     identity = sealed(key(1), Verification(run=RUNS[0].id, stage="L1", verdict="pass"), kind="verification", seq=42)
     ingest(log, [*RUNS[:3], other, identity])
     assert set(log.records.iter_raw(task=digest_of())) == set(pairs([*RUNS[:3], identity]))
+
+
+def test_what_sqlite_refuses_to_read_is_a_sentence(log):
+    with pytest.raises(Refused, match=r"log.sqlite can't be used: no such table: hats"):
+        log.reader.rows("SELECT * FROM hats")

@@ -63,21 +63,17 @@ INSERT OR IGNORE INTO todo SELECT DISTINCT 'copies', CAST(copy.task || copy.shar
 CROSS JOIN copy ON copy.task = claim.task AND copy.source_digest = claim.source_digest WHERE claim.n {}
 """
 
-# Of a device the latest time of the records before one, by their numbers, where that is later than its own.
-_LATEST = """
-SELECT later.n, (
-    SELECT time FROM record AS before WHERE before.author = later.author AND before.time > later.time
-    AND before.seq < later.seq ORDER BY before.time DESC LIMIT 1) AS latest
-FROM record AS later WHERE latest IS NOT NULL AND {}
+# Of a device's records from a number on, those that are dated back: with the latest time of the records before each.
+# The record before the first stands for all before it: by its own time, or the latest before it if it is dated back.
+# It is one pass: a peer's records come in any order, and each batch may have some before thousands that are stored.
+_DATE_FROM = """
+INSERT INTO dated_back SELECT n, latest FROM (
+    SELECT record.n, time, max(max(time, coalesce(dated_back.latest, time))) OVER (
+        ORDER BY seq RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
+    FROM record INDEXED BY record_author_seq LEFT JOIN dated_back ON dated_back.n = record.n
+    WHERE author = ?1 AND seq >= coalesce((SELECT max(seq) FROM record WHERE author = ?1 AND seq < ?2), ?2))
+WHERE latest > time ON CONFLICT DO UPDATE SET latest = max(latest, excluded.latest)
 """
-_DATE_BACK = "INSERT INTO dated_back {} ON CONFLICT DO UPDATE SET latest = max(latest, excluded.latest)"
-# A new record may be dated back itself, or its time be later than that of stored ones with greater numbers.
-_DATE_NEW = _DATE_BACK.format(_LATEST.format("later.n > ?1"))
-_DATE_OLD = _DATE_BACK.format("""
-SELECT later.n, max(new.time) FROM record AS new CROSS JOIN record AS later INDEXED BY record_author_seq
-ON later.author = new.author AND later.seq > new.seq AND later.time < new.time
-WHERE new.n > ?1 AND later.n <= ?1 GROUP BY later.n
-""")
 _DATE_ALL = """
 INSERT INTO dated_back SELECT n, latest FROM (
     SELECT n, time, max(time) OVER (
@@ -95,17 +91,22 @@ def change(connection: sqlite3.Connection, changes: Changes) -> None:
     """Note what follows from new records: which are dated back, and of which runs it may change who was first."""
     if changes.after is None:
         return
-    connection.execute(_DATE_NEW, (changes.after,))
-    connection.execute(_DATE_OLD, (changes.after,))
+    firsts = _firsts(changes.places)
+    connection.executemany(_DATE_FROM, firsts)
     note_like(connection, _NEW_OR_NAMED, (changes.after,))
     connection.execute(_NOTE_CLAIMED.format("> ?"), (changes.after,))
-    firsts: dict[bytes, int] = {}
-    for author, seq in changes.places:
-        firsts[author] = min(seq, firsts.get(author, seq))
     query = "SELECT 1 FROM record WHERE author = ? AND seq > ? AND n <= ? LIMIT 1"
-    for author, seq in firsts.items():
+    for author, seq in firsts:
         if connection.execute(query, (author, seq, changes.after)).fetchone():
             note_like(connection, _NAMED_LATER, (author, seq, changes.after))
+
+
+def _firsts(places: Iterable[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
+    """Of each author the place with the smallest number: the records after it are those after any of the places."""
+    firsts: dict[bytes, int] = {}
+    for author, seq in places:
+        firsts[author] = min(seq, firsts.get(author, seq))
+    return list(firsts.items())
 
 
 def note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
@@ -132,6 +133,15 @@ def note_run(connection: sqlite3.Connection, n: int) -> None:
 def note_named(connection: sqlite3.Connection, n: int) -> None:
     """Note what may change when a record that names runs goes."""
     note_like(connection, _NAMED.format("= ?1"), (n,))
+
+
+def note_gone(connection: sqlite3.Connection, places: Iterable[tuple[bytes, int]]) -> None:
+    """Note what may change when these records are gone, by author and number, and find again what is dated back."""
+    query = "DELETE FROM dated_back WHERE n IN (SELECT n FROM record WHERE author = ? AND seq > ?)"
+    for place in _firsts(places):
+        note_like(connection, NAMED_BY, place)
+        connection.execute(query, place)
+        connection.execute(_DATE_FROM, place)
 
 
 def note_task(connection: sqlite3.Connection, task: bytes) -> None:
@@ -164,14 +174,6 @@ def note_all(connection: sqlite3.Connection) -> None:
 def date_all(connection: sqlite3.Connection) -> None:
     """Find all records that state an earlier time than one before them, where none is noted yet."""
     connection.execute(_DATE_ALL)
-
-
-def date_after(connection: sqlite3.Connection, place: tuple[bytes, int]) -> None:
-    """Find those again of a device's records after one that is gone, by author and number."""
-    later = "later.author = ? AND later.seq > ?"
-    query = f"DELETE FROM dated_back WHERE n IN (SELECT n FROM record AS later WHERE {later})"  # noqa: S608
-    connection.execute(query, place)
-    connection.execute(_DATE_BACK.format(_LATEST.format(later)), place)
 
 
 def derive(log: Tables, groups: Sequence[Shared], end: float) -> Items:

@@ -256,9 +256,7 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], changes: Change
         done(connection, "verdicts", [n])
     if gone:
         changes.reviewed |= verdicts.kin_of(connection, changes.gone)
-        for place in changes.places:
-            copies.note_like(connection, copies.NAMED_BY, place)
-            copies.date_after(connection, place)
+        copies.note_gone(connection, changes.places)
     for target in targets:
         query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"
         for n, raw, signature in connection.execute(query, target).fetchall():

@@ -16,6 +16,7 @@ from autoresearch.ask.node import PeersAnswer, ServicesAnswer
 from autoresearch.services import Service
 from autoresearch.version import __version__
 from tests.daemon.daemons import Daemon, stop_all, wait_for
+from tests.warm import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -31,14 +32,7 @@ PROGRAM = (sys.executable, "-m", "autoresearch_cli")
 
 
 def command(daemon: Daemon, *words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROGRAM, *words],
-        cwd=folder,
-        env={**os.environ, "AUTORESEARCH_HOME": str(daemon.home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_command(*words, environment={**os.environ, "AUTORESEARCH_HOME": str(daemon.home)}, folder=folder)
 
 
 def output(daemon: Daemon, *words: str, folder: Path | None = None) -> str:

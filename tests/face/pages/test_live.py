@@ -12,7 +12,7 @@ from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
-from tests.face.pages.browser import NARROW, SHOTS
+from tests.face.pages.browser import NARROW, shoot
 from tests.face.pages.test_in_a_browser import faults
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ async def test_the_page_of_a_node_at_work_shows_its_runs_and_its_controls_act_by
         lines = page.locator("#now .printed").inner_text().strip().splitlines()
         page.locator("#machine .meter").first.wait_for()
         wide = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        page.screenshot(path=SHOTS / "node-at-work-wide.png", full_page=True)
+        shoot(page, "node-at-work-wide")
 
         page.locator("#set-workers").focus()
         page.keyboard.press("ArrowRight")
@@ -110,7 +110,7 @@ async def test_the_page_of_a_node_at_work_shows_its_runs_and_its_controls_act_by
         page.set_viewport_size({"width": NARROW, "height": 900})
         page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         narrow = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        page.screenshot(path=SHOTS / "node-at-work-narrow.png", full_page=True)
+        shoot(page, "node-at-work-narrow")
 
         page.locator("#act").focus()
         page.keyboard.press("Enter")
@@ -119,7 +119,6 @@ async def test_the_page_of_a_node_at_work_shows_its_runs_and_its_controls_act_by
         pressed = page.evaluate("document.activeElement.textContent")
         return lines[-1][:5], command, slid, pressed, page.locator(".acts .done").inner_text(), wide, narrow
 
-    SHOTS.mkdir(parents=True, exist_ok=True)
     token = daemon.paths.api_token.read_text().strip()
     seen = await browser.visit(f"{daemon.status().pages}node#token={token}", act, width=1280)
     assert seen.complaints == []
@@ -150,11 +149,11 @@ async def test_an_empty_page_joins_a_network_and_makes_a_folder_a_task(browser, 
 
     def act(page):
         wide = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        page.screenshot(path=SHOTS / "begin-wide.png", full_page=True)
+        shoot(page, "begin-wide")
         page.set_viewport_size({"width": NARROW, "height": 900})
         page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         narrow = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
-        page.screenshot(path=SHOTS / "begin-narrow.png", full_page=True)
+        shoot(page, "begin-narrow")
 
         page.get_by_label("Invite").fill("nonsense")
         page.get_by_role("button", name="Join").press("Enter")
@@ -172,7 +171,6 @@ async def test_an_empty_page_joins_a_network_and_makes_a_folder_a_task(browser, 
         page.locator("#chart canvas").wait_for(timeout=120_000)
         return refused, wide, narrow
 
-    SHOTS.mkdir(parents=True, exist_ok=True)
     token = daemon.paths.api_token.read_text().strip()
     seen = await browser.visit(f"{daemon.status().pages}#token={token}", act, width=1280)
     refused, *looks = seen.answer

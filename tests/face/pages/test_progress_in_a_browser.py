@@ -5,7 +5,7 @@ import pytest
 from autoresearch.record.encoding import format_id, short_id
 from tests.ask.notebook import Notebook
 from tests.daemon.api.conftest import SmallNode
-from tests.face.pages.browser import SHOTS
+from tests.face.pages.browser import shoot
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import every_state
 
@@ -129,12 +129,12 @@ async def test_a_view_is_saved_and_the_chart_is_taken_along_as_a_picture(browser
         page.locator(".take summary", has_text="Columns").click()
         page.locator("[name=cols][value=because]").check()
         page.wait_for_url("**cols=*")
-        page.screenshot(path=SHOTS / "columns.png")
+        shoot(page, "columns", full_page=False)
         page.locator("#views summary").click()
         page.locator("#views input").fill("mine")
         page.locator("#views button", has_text="Save").click()
         page.locator("#views li a").wait_for()
-        page.screenshot(path=SHOTS / "views.png")
+        shoot(page, "views", full_page=False)
         view = page.evaluate(SEARCH)
         with page.expect_download() as picture:
             page.locator("#png").click()
