@@ -69,6 +69,11 @@ def test_what_makes_no_experiment_is_refused(task, words, message):
         variants(task, task.baseline.decode(), read_values(words), 1)
 
 
+def test_a_flag_of_a_compiler_has_an_equals_sign_of_its_own():
+    words = ["-march=native=on", "BLOCK=1,2", "OPTIONS=a=b"]
+    assert read_values(words) == {"-march=native": ["on"], "BLOCK": ["1", "2"], "OPTIONS": ["a=b"]}
+
+
 @pytest.mark.parametrize("seeds", [1, 2, 3, RUNS_MOST // 2, RUNS_MOST])
 def test_seeds_count_as_runs_of_an_experiment(task, seeds):
     def made(count):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.face.columns.column import short
 from autoresearch.task.folder_state import started_from
@@ -76,6 +77,22 @@ def test_a_replicate_of_a_program_that_fixes_its_seed_has_another_one(process: P
     assert second.run.run.seedless == first.run.run.seedless
     assert second.outcome
     assert (second.outcome.verdict, second.outcome.seeds) == ("baseline", 3)
+
+
+@pytest.mark.slow
+def test_all_seeds_of_an_experiment_are_waited_for_where_the_program_fixes_its_own(
+    process: Process, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    new_task(process, folder, FIXED["constant"][0] + PRINTS)
+    assert process("up").returncode == 0
+    try:
+        result = process("run", "vary", str(folder), "--set", "LR=0.2", "--seeds", "3", "--wait", "--json")
+        assert result.returncode == 0, result.stderr
+        answer = strictly(result.stdout, VaryAnswer)
+        assert (answer.to_go, [variant.runs for variant in answer.variants]) == (0, [3])
+    finally:
+        assert process("down").returncode == 0
 
 
 @pytest.mark.slow

@@ -311,9 +311,10 @@ def _no_number(look: trial_runs.Look, seen: trial_runs.TrialRuns, metric: str) -
     what = f"printed no number {metric[:100]}" if metric else "printed no result with a name"
     if others := _others(text, metric):
         name = next(name for name in numbers_in(text) if name != metric)
+        way = "" if direction_of(name) else f" --direction {MINIMIZE}"
         return UsageError(
             f"{look.names} {what}; it printed {others}",
-            hint=f"name one: --metric {name} --direction {MINIMIZE}; or {PRINT_HINT}",
+            hint=f"name one: --metric {shlex.quote(name)}{way}; or {PRINT_HINT}",
         )
     last = last_lines(text)[-1:]
     end = f"; its last line was “{last[0]}”" if last else "; it printed nothing at all"

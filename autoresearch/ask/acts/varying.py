@@ -111,7 +111,8 @@ def read_values(words: Sequence[str]) -> dict[str, list[str]]:
     """``NAME=VALUE,VALUE`` for each setting. Raises UsageError."""
     settings: dict[str, list[str]] = {}
     for word in words:
-        name, equals, text = word.partition("=")
+        # A compiler's flag has one itself: -march=native=on
+        name, equals, text = word.rpartition("=") if word.startswith("-") else word.partition("=")
         values = [part.strip() for part in text.split(",") if part.strip()]
         if name.strip() in settings:
             raise UsageError(f"{name.strip()} is set twice", hint="write all its values at once: LR=0.001,0.003")

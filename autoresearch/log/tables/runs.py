@@ -451,6 +451,16 @@ class Entries:
         """The entries of a program; of many the oldest by kind and hardware, and those that have a place."""
         return [EntryRow(*row) for row in self._reader.read(_RIVALS, program)]
 
+    def means(self, task: bytes, runs: Collection[bytes]) -> dict[bytes, float]:
+        """Of those of these runs that are on a task: what the author reports of the run's program, the mean."""
+        query = """
+        SELECT run.id, total(entry.mean * entry.runs) / total(entry.runs) FROM run CROSS JOIN entry USING(
+            task, seedless, budget, author)
+        WHERE run.n IN (SELECT n FROM record WHERE id IN ({})) AND run.task = ? AND run.status = 'ok'
+        AND entry.vouch IN (?, ?) AND entry.hardware IN ('', run.device) GROUP BY run.id
+        """
+        return dict(self._reader.among(query, runs, task, OTHERS, ATTESTED))
+
     def is_new(self, program: Program) -> bool:
         """Whether nothing but one run is known of a program, and no entry yet."""
         query = f"""

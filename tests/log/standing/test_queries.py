@@ -98,6 +98,16 @@ def test_a_publisher_who_withdraws_a_task_takes_it_from_nobody(log):
     assert [program.reported for program in leaderboard(log, TASK)] == [0.5, 1.0]
 
 
+def test_the_gain_of_a_program_is_of_the_means_of_its_runs_and_of_its_parents(log):
+    baseline = publish(log, 2.0, source=b"0")
+    publish(log, 2.2, source=b"0", replicate=1)
+    publish(log, -50.0, source=b"0", replicate=2, author=2)  # the word of somebody else on this program
+    publish(log, 1.5, source=b"1", parent=baseline.id)
+    publish(log, 1.3, source=b"1", parent=baseline.id, replicate=1)
+    best = next(row for row in leaderboard(log, TASK) if row.parent == format_id(baseline.id))
+    assert (best.reported, best.gain_reported) == (pytest.approx(1.4), pytest.approx(0.7))
+
+
 def test_lineage_goes_from_the_baseline_to_the_run_with_the_change_of_each_step(log):
     baseline = publish(log, 2.0, source=b"0")
     better = publish(log, 1.5, source=b"1", parent=baseline.id)
