@@ -348,7 +348,8 @@ OWNER_SETTINGS = (
 LIVE_SETTINGS = frozenset(
     {"work.workers", "work.verify_share", "work.proposer"}
     | {f"work.{name}" for name in OWNER_SETTINGS}
-    | {"network.hours", "network.blobs_on_metered"}
+    | {f"work.max_{name}" for name in ("seconds", "memory_mib", "disk_mib", "processes", "output_kib")}
+    | {"network.hours", "network.blobs_on_metered", "storage.minimum_free_mib"}
     | {f"notify.{name}" for name in Notify.__struct_fields__}
     | {f"llm.{name}" for name in LanguageModel.__struct_fields__}
     | {f"agent.{name}" for name in AgentCommand.__struct_fields__}

@@ -53,7 +53,7 @@ class NodeParts(Core):
         self.keeper = Keeper(
             notebook,
             quota_bytes=settings.storage.blobs_mib << 20,
-            minimum_free_bytes=settings.storage.minimum_free_mib << 20,
+            minimum_free_bytes=lambda: self.settings.storage.minimum_free_mib << 20,
         )
         self.attesting = AttestationService(notebook, self.local, paths, settings, dict(os.environ), now_ms=now_ms)
         self.own_services = OwnServices(notebook, paths)

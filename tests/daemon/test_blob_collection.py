@@ -32,7 +32,7 @@ def notebook(tmp_path: Path):
 
 
 def keeper(notebook: Notebook, quota_mib: int, **options: int) -> Keeper:
-    limits = {"minimum_free_bytes": 0, "grace_ms": 0} | options
+    limits = {"minimum_free_bytes": lambda: 0, "grace_ms": 0} | options
     return Keeper(notebook, quota_bytes=quota_mib * MIB, **limits)
 
 
@@ -135,7 +135,7 @@ async def test_a_disk_that_is_nearly_full_is_relieved_and_no_limit_is_none(noteb
     await keeper(notebook, 0).make_room(1)
     assert all(notebook.blobs.has(ref.sha256) for ref in refs)
     with pytest.raises(Refused):
-        await keeper(notebook, 0, minimum_free_bytes=1 << 60).make_room(1)
+        await keeper(notebook, 0, minimum_free_bytes=lambda: 1 << 60).make_room(1)
     assert not any(notebook.blobs.has(ref.sha256) for ref in refs)
 
 

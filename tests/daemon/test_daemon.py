@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -176,6 +177,23 @@ def test_a_node_at_work_goes_by_changed_settings_at_once(daemon: Daemon, tmp_pat
     later = daemon.post("/v1/settings", name="work.threads", value="2").json()
     assert "from its next start" in later["note"]
     assert "verify_share = 0.4" in daemon.paths.settings.read_text()
+
+
+def test_what_a_refusal_of_a_task_names_allows_it_at_once(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    daemon.paths.settings.parent.mkdir(parents=True, exist_ok=True)
+    daemon.paths.settings.write_text("[work]\nmax_memory_mib = 64\n")
+    daemon.start()
+    refused = daemon.post("/v1/work", task=str(task), runs=1)
+    assert refused.status_code == 409, refused.text
+    allows = re.search(r"node config set (\S+) (\d+)", refused.json()["hint"])
+    assert allows
+    daemon.post("/v1/settings", name=allows[1], value=allows[2])
+    assert daemon.post("/v1/work", task=str(task), runs=1).status_code == 200
+    wait_for(lambda: len(daemon.runs()) == 1)
+
+    daemon.post("/v1/settings", name=allows[1], value="64")
+    assert daemon.post("/v1/work", task=str(task), runs=1).status_code == 409
 
 
 def test_a_proposed_program_is_run(daemon: Daemon, tmp_path: Path) -> None:

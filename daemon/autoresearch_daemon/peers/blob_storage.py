@@ -9,7 +9,7 @@ import asyncio
 import heapq
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from time import monotonic
@@ -112,7 +112,7 @@ class Keeper:
     """The quota of one node. 0 bytes is no limit."""
 
     def __init__(
-        self, notebook: Notebook, *, quota_bytes: int, minimum_free_bytes: int, grace_ms: int = GRACE_MS
+        self, notebook: Notebook, *, quota_bytes: int, minimum_free_bytes: Callable[[], int], grace_ms: int = GRACE_MS
     ) -> None:
         self._notebook = notebook
         self._blobs = notebook.blobs
@@ -173,7 +173,7 @@ class Keeper:
             needed_bytes=size,
             quota_bytes=self._quota_bytes,
             free_bytes=shutil.disk_usage(self._blobs.root).free,
-            minimum_free_bytes=self._minimum_free_bytes,
+            minimum_free_bytes=self._minimum_free_bytes(),
         )
 
     async def _collect(self, size: int) -> None:

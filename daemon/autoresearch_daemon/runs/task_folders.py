@@ -24,7 +24,6 @@ class TaskFolders:
     def __init__(self, settings: Callable[[], Settings], choices: Path) -> None:
         self._settings, self._choices = settings, choices
         self._tasks: dict[str, Task] = {}
-        self._ceiling = Ceiling.of(settings().work)
 
     def load(self, folder: str) -> Task:
         """Read a task folder (empty: the default task) and remember it.
@@ -34,7 +33,7 @@ class TaskFolders:
             Refused: the task asks for more than this machine allows.
         """
         task = self._tasks[folder] = load_task(typed_path(folder)) if folder else default_task()
-        self._ceiling.check(task)
+        Ceiling.of(self._settings().work).check(task)
         return task
 
     def add(self, task: Task) -> None:

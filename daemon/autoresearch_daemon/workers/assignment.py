@@ -111,6 +111,13 @@ class Workplace:
         work = settings.work
         return cls(name, device, work.threads, paths, Ceiling.of(work), work, work.nice)
 
+    def with_limits_of_now(self) -> Workplace:
+        """The same with what the settings allow a run by now; where they can't be read, as before."""
+        try:
+            return replace(self, ceiling=Ceiling.of(load_settings(self.paths.settings, os.environ)[0].work))
+        except UsageError:
+            return self
+
     def allows(self, programs: Sequence[str]) -> int:
         """What the packages that these programs bring may take of the disk, with all others; 0: nobody allowed them."""
         return are_allowed(programs, self.paths, self.settings)
@@ -394,7 +401,7 @@ class Worker:
         for part in (self._hear, self._beat):
             threading.Thread(target=part, daemon=True).start()
         while job := self._jobs.get():
-            carry_out(*job, self._place)
+            carry_out(*job, self._place.with_limits_of_now())
         self._place.mind.stop()
 
     def _hear(self) -> None:
