@@ -84,9 +84,10 @@ def test_a_sentence_says_what_happened_since(tmp_path: Path) -> None:
         assert summary() == "since yesterday: no run"
         book.run(task, 1.0, source=program(0.2), parent=baseline, cites=ideas[:1])
         book.run(task, 1.5, source=program(0.05), parent=baseline, cites=ideas[1:2], by=book.other)
+        book.run(task, None, status="cancelled", source="2", parent=baseline)  # no failure of the program
         book.run(task, None, status="crashed", source="1 / 0", parent=baseline, cites=ideas[2:])
         assert summary() == (
-            "since yesterday: 3 runs by 2 participants, 1 failed; best 1.2500 → 1.0000 reported; "
+            "since yesterday: 4 runs by 2 participants, 1 failed; best 1.2500 → 1.0000 reported; "
             "1 hypothesis held, 2 did not"
         )
         later_ms = book.now_ms

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from autoresearch.log.connection import PAGE, VISIBLE, Reader
 from autoresearch.log.rows import LeaderRow
 from autoresearch.log.tables.places import Place, Places
-from autoresearch.words import PLAIN_MARKS, RunMark
+from autoresearch.words import NOT_FAILED, PLAIN_MARKS, STOPPED, RunMark
 
 # What a condition calls the metric.
 VALUE = "value"
@@ -40,7 +40,13 @@ FROM {} LEFT JOIN standing AS s ON s.n = r.n WHERE {}
 """
 # The runs that may stand for all: of those the first zeros of the id are no choice of anybody's. Fewer have no index.
 _ZEROS_LEAST = 4
+_NOT_FAILED, _STOPPED = (", ".join(repr(word.value) for word in sorted(some)) for some in (NOT_FAILED, STOPPED))
 _MARKED = " OR l.mark NOT IN ('reported', 'failed')"
+
+
+def _marked(status: str, mark: str) -> str:
+    """The mark of a run in these columns; empty where it was stopped, which is no failure of the program."""
+    return f"iif({status} IN ({_STOPPED}), '', {mark})"
 
 
 class OwnDevice(NamedTuple):
@@ -287,9 +293,9 @@ class Listing:
         return [LeaderRow._make(row) for row in self._reader.read(text, (selection.task, selection.board, sure))]
 
     def between(self, task: bytes, since_ms: int, to_ms: int) -> list[tuple[bytes, str, int]]:
-        """How many runs of each device and mark a task has from a time on, up to another."""
+        """How many runs of each device and mark a task has from a time on, up to another; a stopped one has no mark."""
         text = f"""
-        SELECT r.author, l.mark, count(*) FROM {_BY_TIME}
+        SELECT r.author, {_marked("r.status", "l.mark")}, count(*) FROM {_BY_TIME}
         WHERE r.task = ? AND r.time >= ? AND r.time <= ? AND {_VISIBLE} GROUP BY 1, 2
         """  # noqa: S608
         return self._reader.read(text, (task, since_ms, to_ms))
@@ -315,19 +321,20 @@ class Listing:
         return dict(self._reader.among("SELECT n, id FROM run WHERE n IN ({})", runs))
 
     def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
-        """How many runs of each device and mark a task has from a time on: those on the smaller side of it are read."""
+        """The same without an end: runs on the smaller side of the time are read."""
         places = self.places(task)
         if 2 * places.of([(time_ms, b"")])[0].number > places.total:
             text = f"""
-            SELECT r.author, l.mark, count(*) FROM {_BY_TIME}
+            SELECT r.author, {_marked("r.status", "l.mark")}, count(*) FROM {_BY_TIME}
             WHERE r.task = ? AND r.time >= ? AND {_VISIBLE} GROUP BY 1, 2
             """  # noqa: S608
             return self._reader.read(text, (task, time_ms))
         text = f"""
         SELECT author, mark, sum(runs) FROM (
-            SELECT author, mark, runs FROM tally WHERE task = ?1
-            UNION ALL SELECT r.author, l.mark, -1 FROM {_BY_TIME} WHERE r.task = ?1 AND r.time < ?2
-            UNION ALL SELECT r.author, l.mark, -1 FROM (SELECT DISTINCT n FROM hidden) AS h
+            SELECT author, {_marked("status", "mark")} AS mark, runs FROM tally WHERE task = ?1
+            UNION ALL SELECT r.author, {_marked("r.status", "l.mark")}, -1 FROM {_BY_TIME}
+                WHERE r.task = ?1 AND r.time < ?2
+            UNION ALL SELECT r.author, {_marked("r.status", "l.mark")}, -1 FROM (SELECT DISTINCT n FROM hidden) AS h
             CROSS JOIN run AS r ON r.n = h.n CROSS JOIN listing AS l ON l.n = r.n WHERE r.task = ?1 AND r.time >= ?2
         ) WHERE author NOT IN (SELECT author FROM hidden_author) GROUP BY 1, 2 HAVING sum(runs) > 0
         """  # noqa: S608
@@ -342,8 +349,8 @@ class Listing:
     def activity(self, task: bytes, since_ms: int, part_ms: int) -> list[tuple[bytes, int, int, int, int]]:
         """By device and part of time from a time on: runs, those of them that failed, verifications of runs."""
         text = f"""
-        SELECT r.author, (r.time - ?2) / ?3, count(*), sum(r.status <> 'ok'), 0 FROM run AS r INDEXED BY run_task_time
-        WHERE r.task = ?1 AND r.time >= ?2 AND {_VISIBLE} GROUP BY 1, 2
+        SELECT r.author, (r.time - ?2) / ?3, count(*), sum(r.status NOT IN ({_NOT_FAILED})), 0
+        FROM run AS r INDEXED BY run_task_time WHERE r.task = ?1 AND r.time >= ?2 AND {_VISIBLE} GROUP BY 1, 2
         UNION ALL SELECT v.author, (v.time - ?2) / ?3, 0, 0, count(*) FROM verification AS v
         CROSS JOIN record ON record.id = v.run CROSS JOIN run AS r ON r.n = record.n
         WHERE v.time >= ?2 AND r.task = ?1 AND {VISIBLE.format("v")} GROUP BY 1, 2

@@ -18,8 +18,8 @@ CHROMIUM = "/usr/bin/chromium"
 # only with this variable in the environment.
 SHOTS, WANTED = Path(__file__).parents[3] / "build" / "screenshots", "SCREENSHOTS"
 WIDE, NARROW = 1440, 360
-# The browser drops keys until it has painted something, on a busy machine after all is loaded.
-PAINTED = "new Promise(done => new PerformanceObserver(() => done()).observe({ type: 'paint', buffered: true }))"
+# The browser drops keys until it has drawn the first frame, on a busy machine after all is loaded.
+DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 T = TypeVar("T")
 
 
@@ -88,7 +88,7 @@ class Browser:
             page.on("pageerror", lambda error: seen.complaints.append(str(error)))
             page.on("request", lambda request: seen.requests.append(request.url))
             page.goto(address, wait_until="load")
-            page.evaluate(PAINTED)
+            page.evaluate(DRAWN)
             seen.answer = act(page)
             if shot:
                 shoot(page, shot)
