@@ -488,7 +488,7 @@ class WorkRule:
 WORK_RULES: dict[WorkKind, WorkRule] = {
     WorkKind.PERSON: WorkRule(
         "a run or a verification that a person asks for",
-        "it begins within a minute; after a run in hand, where that was interrupted once already",
+        "it begins within a minute, or when a run in hand has ended that was interrupted before",
     ),
     WorkKind.VERIFICATION: WorkRule(
         "a verification that others wait for",

@@ -191,8 +191,8 @@ def wait_for_runs(
     The task folder's history.md is written anew. Raises as :func:`vary` does.
     """
     end = None if seconds is None else time.monotonic() + seconds
-    wanted, _ = variants(idea.task, idea.program, grid, seeds)
-    programs = {variant.digest_of(number).hex() for variant in wanted for number in range(seeds)}
+    combinations, _ = variants(idea.task, idea.program, grid, seeds)
+    programs = {variant.digest_of(number).hex() for variant in combinations for number in range(seeds)}
     queue = [each.name for each in client.ask(Node.proposals).queue if each.source_digest in programs]
     begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
     for name in (*begun, *queue):

@@ -185,7 +185,9 @@ def verifying_part(
     share = now.front.verify_share if now.is_working else 0.0
     checks = any(worker.assignment and worker.assignment.job for worker in now.workers)
     note = ""
-    if now.job is not None and now.verification_wait_ms:
+    if now.job is not None and (now.blocks or now.agenda.paused):
+        note = "the next one is ready: it begins once this node may work"
+    elif now.job is not None and now.verification_wait_ms:
         note = f"the next one is ready, and due after {duration(now.verification_wait_ms)} more of runs"
     elif now.job is not None:
         note = f"the next one is ready: {WORK_RULES[WorkKind.VERIFICATION].bound.partition(' where')[0]}"

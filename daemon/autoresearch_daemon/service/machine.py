@@ -511,7 +511,8 @@ class NodeService:
                 worker.why = offer
                 continue
             worker.assignment, worker.since_ms = offer, now_ms
-            order = self.queue.agenda.find(offer.order)
+            # What is verified is for the order whose share of the time it takes.
+            order = self.queue.agenda.find(offer.order or (self.queue.front.number if offer.job else 0))
             if order and order.began_ms is None:
                 self.queue.agenda = self.queue.agenda.with_changed(replace(order, began_ms=now_ms))
                 effects.append(effect.Save())
