@@ -73,9 +73,14 @@ class DownAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PathsAnswer(Answer, frozen=True, kw_only=True):
-    """Where everything lives."""
+    """Where everything lives: the five folders that hold all, and places in them."""
 
     schema: str = "autoresearch.paths/1"
+    config: str
+    data: str
+    state: str
+    cache: str
+    run: str
     settings: str
     log: str
     blobs: str

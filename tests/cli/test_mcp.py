@@ -163,6 +163,17 @@ def test_an_agent_gains_nothing_by_another_seed(daemon: Daemon, toy: Path) -> No
     over_stdio(talk, str(toy))
 
 
+async def selects_by_settings(client: Client, best: str, other: str) -> None:
+    """Where ``best``, the newer one, has an X of 0.5 or more, and the other one has less."""
+    set_so = await answer(client, "search_runs", where="X>=0.5", order="best", limit=1)
+    assert [row["id"] for row in set_so["rows"]] == [best]
+    all_so = await answer(client, "search_runs", where="X<=1", limit=1)
+    assert (all_so["rows"][0]["id"], all_so["next_page"]) == (best, 2)
+    rest = await answer(client, "search_runs", where="X<=1", limit=1, page=all_so["next_page"])
+    assert ([row["id"] for row in rest["rows"]], "next_page" in rest) == ([other], False)
+    assert "give page" in await refusal(client, "search_runs", where="X<=1", before=other)
+
+
 @pytest.mark.slow
 def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
     async def talk(client: Client) -> None:
@@ -204,6 +215,7 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
         assert rest["rows"][0]["id"] == first["id"]
         few = await answer(client, "search_runs", where="value<0.3")
         assert [row["id"] for row in few["rows"]] == [second["id"]]
+        await selects_by_settings(client, second["id"], first["id"])
         assert "X = 0.5" in (await answer(client, "show_run", run="@", part="source"))[OTHERS]["text"]
         assert "X = 0.5" in (await answer(client, "diff", old=first["id"], new="@"))[OTHERS]["text"]
         steps = (await answer(client, "show_run", run="@", part="lineage"))["steps"]

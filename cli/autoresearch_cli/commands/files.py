@@ -100,9 +100,14 @@ def print_readable(line: str) -> None:
 def paths(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Print this one alone: log, socket, keys …")] = "",
 ) -> Answered:
-    """Where settings, log, keys and log files are. AUTORESEARCH_HOME moves all of them."""
+    """The folders that hold all files of a node, and places in them. AUTORESEARCH_HOME moves all of them."""
     folders = home.paths()
     answer = PathsAnswer(
+        config=str(folders.config),
+        data=str(folders.data),
+        state=str(folders.state),
+        cache=str(folders.cache),
+        run=str(folders.runtime),
         settings=str(folders.settings),
         log=str(folders.log),
         blobs=str(folders.blobs),

@@ -12,7 +12,7 @@ from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.discussion import NoteView, OpenClaim
 from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
 from autoresearch.ask.records import EditOutcome, RecordView
-from autoresearch.ask.runs.answers import DiffAnswer, EffectView
+from autoresearch.ask.runs.answers import DiffAnswer, EffectView, RunRow
 from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
 from autoresearch.text import MAXIMIZE, MINIMIZE, sanitised
 from autoresearch.words import RunStatus
@@ -145,6 +145,18 @@ def run_facts(view: RunView) -> Facts:
 def record_facts(record: RecordView) -> Facts:
     """A record in a line."""
     return filled(id=record.id, kind=record.kind, state=record.state) | quoted(summary=record.summary)
+
+
+def row_facts(row: RunRow) -> Facts:
+    """One run of those that a condition finds."""
+    return filled(
+        id=row.id,
+        status=_word(row.status, RunStatus) or "unknown",
+        state=row.state,
+        **number_facts(row),
+        parent=row.parent,
+        replicate=row.replicate,
+    ) | quoted(headline=row.headline)
 
 
 def note_facts(note: NoteView) -> Facts:

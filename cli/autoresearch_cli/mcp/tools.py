@@ -35,7 +35,7 @@ from autoresearch.task.folder_state import BASELINE, kept_baselines
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
-from autoresearch.text import QUESTION_CHARACTERS, brief, one_line, sanitised
+from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS, brief, one_line, sanitised
 from autoresearch_cli import home, ideas, outcomes
 from autoresearch_cli.acts.edits import place_edit
 from autoresearch_cli.commands.work import stopped
@@ -55,6 +55,7 @@ from autoresearch_cli.mcp.facts import (
     queued,
     quoted,
     record_facts,
+    row_facts,
     run_facts,
     status_facts,
     task_facts,
@@ -130,25 +131,39 @@ class Tools:
         order: Literal["best", "newest"] = "newest",
         limit: int = 20,
         before: str = "",
+        page: int = 1,
         task: str = "",
     ) -> Facts:
-        """Runs of a task: the leaderboard (`order` best), or the newest. `where` selects, such as `value<1.1`.
+        """Runs of a task: the leaderboard (`order` best), or the newest. `where` selects by the value and by settings.
 
-        `next_before` is what to give as `before` for the next page of the newest.
+        Such as `value<1.1,LR>=0.01`. `next_before` is what to give as `before` for the next page of the newest; with
+        `where` it is `next_page`, to be given as `page`.
         """
         if limit < 1:
             raise UsageError(f"limit is {limit}", hint=f"1 to {ROWS_MAX}")
-        if order == "best" and before:
-            raise UsageError("before is for the newest", hint="leave order out, or before")
+        if before and (order == "best" or where):
+            raise UsageError("before is for the newest without where", hint="leave it out; with where give page")
+        if page != 1 and not where:
+            raise UsageError("page goes with where", hint="leave page out; of the newest give before")
         limit = min(limit, ROWS_MAX)
-        if order == "best" and not where:
+        if where:
+            return self._found(where, order, limit, page, self._about(task))
+        if order == "best":
             top = self._ask(questions.top, requests.TopOf(task=self._about(task), limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
-        question = requests.RecordsOf(
-            task=self._about(task), kind="run", limit=limit, before=before or None, where=[where] if where else []
-        )
+        question = requests.RecordsOf(task=self._about(task), kind="run", limit=limit, before=before or None)
         records = self._ask(questions.records, question).records
         return listed_facts([record_facts(each) for each in records], limit=limit)
+
+    def _found(self, where: str, order: str, limit: int, page: int, task: str | None) -> Facts:
+        """The runs that meet a condition."""
+        question = requests.RunsOf(task=task, where=where, size=limit, page=page)
+        answer = self._ask(questions.runs, question)
+        if order == "best":
+            sort = "-value" if answer.task.direction == MAXIMIZE else "value"
+            answer = self._ask(questions.runs, msgspec.structs.replace(question, sort=sort))
+        go_on = {"next_page": page + 1} if page < answer.pages else {}
+        return {"rows": [row_facts(row) for row in answer.runs], **go_on}
 
     def show_run(
         self, run: str, part: Literal["facts", "source", "log", "lineage"] = "facts", offset: int = 0

@@ -66,7 +66,7 @@ async def test_the_board_of_a_log_with_nothing_confirmed_says_so(tmp_path):
         async with site_of(world.node, tmp_path) as site, aiohttp.ClientSession() as session:
             page = whole_page(await asking(site, session)("/board"))
     assert "Nothing is confirmed yet." in page.text
-    assert "In doubt, or no better than the parent None." in page.text
+    assert "In doubt, or no better than the parent, by what others measured None." in page.text
 
 
 async def test_the_board_of_who_works_alone_tells_how_not_to(tmp_path):
