@@ -205,6 +205,11 @@ def way_to_packages(task: Task, modules: Collection[str]) -> str:
         return (
             f"{Path(task.python.venv) / 'bin' / 'python'} -m pip install {names}, then: autoresearch node doctor task"
         )
+    if task.folder.name == task.digest.hex():  # somebody else's, as it was published: with a list it would be another
+        return (
+            f"its author can list what it needs (autoresearch task lock); here: {sys.executable} -m pip install {names}"
+            ", then: autoresearch node doctor task"
+        )
     if task.packages:
         names = " ".join(sorted({*map(package_of, modules), *lacking_in_list(task)}))
         return f"add {names} to its list of packages, then: autoresearch task lock {folder}; {BASE_TOO}"

@@ -71,7 +71,8 @@ def test_a_node_may_only_verify_or_never() -> None:
     node = NodeService(workers_wanted=1)
     assert of(WantWorkers, node.handle(WorkAsked(Order(verify_share=1)), 0)) == []
     assert of(WantWorkers, node.handle(JobReady("job", RUN), 0)) == [WantWorkers(1)]
-    assert of(Assign, node.handle(WorkerReady("w1", "cpu"), 0))[0].assignment.job == "job"
+    assert of(Assign, node.handle(WorkerReady("w1", "cpu"), 7))[0].assignment.job == "job"
+    assert node.queue.front.began_ms == 7, "an order that only verifies begins so, and can be reported"
 
 
 def test_a_duty_is_given_to_one_worker_only_and_does_not_count_as_a_run() -> None:

@@ -57,6 +57,12 @@ def test_a_missing_package_is_named_with_a_way_out(bench: Bench, tmp_path: Path)
         preflight(toy(tmp_path, MISSING), bench)
     assert "autoresearch task lock" in refused.value.hint
     assert "a_package_that_is_not_here" in refused.value.hint
+    task = toy(tmp_path, MISSING)
+    published = task.folder.rename(tmp_path / task.digest.hex())  # as a task of others lies here
+    with pytest.raises(CannotRunHere) as refused:
+        preflight(load_task(published), bench)
+    assert "pip install a_package_that_is_not_here" in refused.value.hint
+    assert "requirements.in" not in refused.value.hint, "with a list it would be another task"
 
 
 def test_a_device_that_is_not_there_is_named(bench: Bench, tmp_path: Path) -> None:
