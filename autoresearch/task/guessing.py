@@ -25,7 +25,9 @@ SCRIPT = "run.sh"
 FLAGS = "compile_flags.txt"
 # Files of settings, and names of those that belong to a program.
 SETTINGS_ENDINGS = (".ini", ".cfg", ".toml", ".yaml", ".yml", ".json")
-_SETTINGS = re.compile(r"(?:^|[._-])(?:conf|config|cfg|(?:h|hyper_?)?param(?:eter)?s|settings|defaults)(?![a-z])")
+_SETTINGS = re.compile(
+    r"(?:^|[._-])(?:(?:conf|config|cfg)s?|(?:h|hyper_?)?param(?:eter)?s|settings|defaults?)(?![a-z])"
+)
 _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
 # What tells a folder with a program from one with something else.
 _CODE = frozenset((".py", ".ipynb", ".sh", ".jl", ".r", ".rs", ".go", ".cu", ".java", ".js", ".ts", *_COMPILERS))
@@ -183,7 +185,12 @@ def _only_defines(source: str) -> bool:
 
 def _settings_of(folder: Path, program: str, names: Sequence[str]) -> list[str]:
     text = _text(folder, program)
-    settings = (name for name in names if name.endswith(SETTINGS_ENDINGS) and _SETTINGS.search(Path(name).stem.lower()))
+
+    def is_settings(name: str) -> bool:
+        path = Path(name.lower())  # configs/small.yaml is one as well
+        return name.endswith(SETTINGS_ENDINGS) and any(map(_SETTINGS.search, (path.stem, *path.parent.parts)))
+
+    settings = filter(is_settings, names)
     return [name for name in settings if is_word(name, text) and _may_change(name)][: MAX_PROGRAM_FILES - 1]
 
 
@@ -237,4 +244,7 @@ def _recipe(folder: Path, files: Sequence[str], names: Sequence[str]) -> Recipe:
         command = f"bash {SCRIPT}" if SCRIPT in files else f"./{built}"
         flags = f"@{FLAGS}" if FLAGS in files else "-O2"
         return Recipe(command=command, build=f"{_COMPILERS[suffix]} {flags} -o {built} {first}")
-    raise UsageError(f"{first}: its name does not say how it is started", hint="say it: --command 'bash run.sh'")
+    program = f"name the program too: --edit {ENTRY} --edit {first}" if ENTRY in names else ""
+    raise UsageError(
+        f"{first}: its name does not say how it is started", hint=program or "say it: --command 'bash run.sh'"
+    )

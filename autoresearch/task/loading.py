@@ -395,8 +395,15 @@ def read_file(folder: Path, name: str) -> bytes:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         hint = "a task folder holds task.toml, train.py and the files that task.toml pins"
+        if not folder.is_dir():
+            raise UsageError(
+                f"the folder {folder} is gone",
+                hint="put it back, or go on with another: autoresearch task list, autoresearch task get NAME DIR",
+            ) from error
         if path.name == MANIFEST:
             hint = f"autoresearch task new {shlex.quote(str(path.parent))} makes the program there a task"
+        elif (folder / MANIFEST).is_file():
+            hint = f"rename it back, or name the file that is there now in {folder / MANIFEST}"
         if path.with_name("agent.ini").exists():
             hint = "this is a project: autoresearch publish, then autoresearch work with the name of its task"
         raise UsageError(f"{path} does not exist", hint=hint) from error

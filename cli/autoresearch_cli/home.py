@@ -188,10 +188,14 @@ def task_meant(named: str, *references: str) -> str | None:
     except UsageError as error:
         raise UsageError(f"{error}", hint="; ".join(filter(None, (error.hint, other)))) from error
     digest = ""
-    for text in (task.digest.hex(), task.name):  # where no baseline is pinned, an edit makes another of the same name
+    # Where no baseline is pinned, an edit of it makes another task of the same name.
+    for text in (task.digest.hex(),) if task.is_pinned else (task.digest.hex(), task.name):
         with suppress(NotFound, AmbiguousId):
             digest = digest or ask(questions.attacks, OfTask(task=text)).digest
     if not digest:
+        with suppress(NotFound, AmbiguousId):
+            before = ask(questions.attacks, OfTask(task=task.name)).digest[:12]
+            other = f"as it was before task.toml changed: --task {before}"
         raise NotFound(
             f"no run on {task.name}, the task of this folder, is here yet", hint=f"autoresearch run; {other}"
         )

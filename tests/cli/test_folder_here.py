@@ -106,3 +106,15 @@ def test_a_terminal_says_that_it_is_another_than_the_last(last: Filled) -> None:
     sentence = "on my-task, the task of this folder; the one worked on last: --task other"
     assert sentence in on_terminal([*AUTORESEARCH, "run", "claims"])
     assert "the task of this folder" not in on_terminal([*AUTORESEARCH, "run", "claims", "--task", "other"])
+
+
+def test_of_a_task_that_was_changed_nothing_is_told_under_its_old_name(cli: Cli, last: Filled) -> None:
+    text = Path("task.toml").read_text()
+    Path("task.toml").write_text(text + "# with another amount\n")
+    assert cli("best").stdout.startswith("task\tmy-task"), "a comment makes no other task"
+    Path("task.toml").write_text(re.sub(r"(?m)^amount = .*", "amount = 7", text))
+    changed = cli("best")
+    assert (changed.exit_code, "no run on my-task, the task of this folder" in changed.stderr) == (4, True)
+    digest = re.search(r"as it was before task.toml changed: --task (\w{12})", changed.stderr)
+    assert digest
+    assert cli("best", "--task", digest[1]).exit_code == 0

@@ -80,6 +80,15 @@ def test_settings_that_a_python_program_names_belong_to_it(tmp_path: Path) -> No
     (place / "train.py").write_text('read("config.yaml", "hparams_small.json", "data.json")\n')
 
     assert guess_recipe(place).edit == ("train.py", "config.yaml", "hparams_small.json")
+
+
+def test_settings_lie_in_a_folder_of_settings_too(tmp_path: Path) -> None:
+    place = folder_of(tmp_path, "train.py", "configs/small.yaml", "conf/default.yaml", "data/labels.json")
+    (place / "train.py").write_text('read("configs/small.yaml", "conf/default.yaml", "data/labels.json")\n')
+    assert set(guess_recipe(place).edit) == {"train.py", "configs/small.yaml", "conf/default.yaml"}
+    with pytest.raises(UsageError) as refused:
+        guess_recipe(place, edit=["configs/small.yaml"])
+    assert refused.value.hint == "name the program too: --edit train.py --edit configs/small.yaml"
     assert guess_recipe(place, edit=["train.py"]).edit == ("train.py",)
 
 
