@@ -101,7 +101,7 @@ def test_the_exit_status_tells_of_records_that_were_refused(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run", "export", "--task", "x"), "--bundle"),
+        (("run", "export", "--task", "x"), "There is no task x here"),
         (("run", "export", "--bundle", "x.car", "-o", "y"), "--output"),
         (("run", "export", "--bundle", "/dev/full/x.car"), "there is no folder /dev/full"),
         (("run", "export", "--bundle", "."), "folder"),

@@ -220,7 +220,7 @@ def test_the_memory_that_a_program_states_comes_before_that_of_its_process() -> 
     column = next(column for column in COLUMNS if column.name == "memory_gb")
     for metrics, gib in (({}, "0.1"), ({"peak_vram_mb": 45060.2}, "44.0"), ({"peak_memory_gb": 3.25}, "3.2")):
         outcome = RunOutcome(status="ok", value=1.0, metrics=metrics, peak_memory_bytes=100 << 20)
-        row = ExportedRun(None, outcome, {}, "keep", "")  # type: ignore[arg-type]  # of a run only its outcome counts
+        row = ExportedRun(None, outcome, {}, "keep", "", "", "")  # type: ignore[arg-type]  # of a run only its outcome counts
         assert column.value(row) == gib
 
 
@@ -228,6 +228,21 @@ def test_export_as_csv_holds_the_same(cli: Cli, filled: Filled) -> None:
     rows = list(csv.reader(io.StringIO(cli("run", "export", "--format", "csv").stdout, newline="")))
     tsv = [line.split("\t") for line in cli("run", "export").stdout.splitlines()]
     assert rows == tsv
+
+
+def test_export_names_the_task_and_its_metric_and_leaves_other_tasks_out(cli: Cli, filled: Filled) -> None:
+    def rows(*words: str) -> list[dict[str, str]]:
+        text = cli("run", "export", "--format", "csv", *words).stdout
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+
+    everything = rows()
+    names = {row["task_name"] for row in everything}
+    assert all(row["metric"] for row in everything)
+    for name in names:
+        some = rows("--task", name)
+        assert some == [row for row in everything if row["task_name"] == name]
+        jsonl = cli("run", "export", "--json", "--task", name).stdout.splitlines()
+        assert len(jsonl) == len(some)
 
 
 def test_export_replaces_a_file_as_a_whole(cli: Cli, filled: Filled, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ CPP = 'int main() { puts("latency: 1"); }\n'
 
 def folder_of(place: Path, *names: str) -> Path:
     for name in names:
+        (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text("" if name.endswith(".py") else CPP)
     return place
 

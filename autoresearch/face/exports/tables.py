@@ -26,6 +26,7 @@ class ExportedRun(NamedTuple):
     """A run as a line of a file.
 
     ``plain`` are its fields as JSON has them, ``verdict`` is what results.tsv would say of it, ``state`` its state now.
+    ``task`` and ``metric`` are the names of its task and of what its value is.
     """
 
     record: Record
@@ -33,6 +34,8 @@ class ExportedRun(NamedTuple):
     plain: Mapping[str, object]
     verdict: str
     state: str
+    task: str
+    metric: str
 
 
 def _six_decimals(value: float) -> str:
@@ -86,6 +89,8 @@ EXPORT_COLUMNS: Columns[ExportedRun] = (
     Column("author", lambda row: row.record.author.hex()),
     Column("time", lambda row: row.record.time, TIME),
     Column("state", lambda row: row.state),
+    Column("task_name", lambda row: row.task),
+    Column("metric", lambda row: row.metric),
 )
 # What forks call the columns that every file has; all others before the last of these are numbers.
 _NAMES = {

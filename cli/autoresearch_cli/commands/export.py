@@ -77,7 +77,7 @@ def export(
         ),
     ] = "",
     task: Annotated[
-        str, typer.Option("--task", metavar="TASK", help="With --bundle and -o of an extension: leave other tasks out.")
+        str, typer.Option("--task", metavar="TASK", help="Only the runs of this task. Left out: of all tasks.")
     ] = "",
     blobs: Annotated[
         BundledBlobs, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
@@ -112,18 +112,14 @@ def export(
     if bundle:
         write_as_bundle(bundle, task, blobs, json=json)
         return
-    if task:
-        raise UsageError(
-            "--task goes with --bundle, or -o of an extension's format",
-            hint="autoresearch run export --bundle FILE --task TASK",
-        )
     if json and not output:
         form = "jsonl"
     with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
+        only = desk.task(task).digest if task else None
         if not output:
-            write_runs(desk, form, sys.stdout)
+            write_runs(desk, form, sys.stdout, only)
             return
-        runs = write_file(desk, form, output_path(output))
+        runs = write_file(desk, form, output_path(output), only)
     if json:
         print_json(ExportAnswer(file=output, format=form, runs=runs))
     else:
@@ -186,24 +182,24 @@ def write_as_bundle(name: str, task: str, blobs: BundledBlobs, *, json: bool) ->
     say(f"→ on the other machine: autoresearch node import {shlex.quote(path.name)}")
 
 
-def write_file(desk: Desk, form: str, path: Path) -> int:
+def write_file(desk: Desk, form: str, path: Path, only: bytes | None = None) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with write_refusals(path, "name a file elsewhere"):
             with temporary.open("w", encoding="utf-8", newline="") as file:
-                runs = write_runs(desk, form, file)
+                runs = write_runs(desk, form, file, only)
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     return runs
 
 
-def write_runs(desk: Desk, form: str, file: TextIO) -> int:
-    """Write all runs to an open file. Returns how many."""
+def write_runs(desk: Desk, form: str, file: TextIO, only: bytes | None = None) -> int:
+    """Write all runs, or those of one task, to an open file. Returns how many."""
     count = 0
     if form == "jsonl":
-        for record_id, _ in run_verdicts(desk):
+        for record_id, _ in run_verdicts(desk, only):
             file.write(json_text(show_answer(desk.log, record_id, marks=False)) + "\n")
             count += 1
         return count
@@ -213,25 +209,32 @@ def write_runs(desk: Desk, form: str, file: TextIO) -> int:
     else:
         write = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None).writerow
     write(column.name for column in EXPORT_COLUMNS)
-    for record_id, verdict in run_verdicts(desk):
+    tasks = desk.log.tasks
+    names = {row.digest: (row.name, str(tasks.stated(row.digest, "metric", "name") or "")) for row in tasks.all()}
+    for record_id, verdict in run_verdicts(desk, only):
         record = desk.log.records.get(record_id)
         assert isinstance(record.body, Run)
         exported = ExportedRun(
-            record, record.body, plain_body(record.body), verdict, judgement(desk.log, record.id).state
+            record,
+            record.body,
+            plain_body(record.body),
+            verdict,
+            judgement(desk.log, record.id).state,
+            *names.get(record.body.task, ("", "")),
         )
         write([text_cell(cell) for row in lines(EXPORT_COLUMNS, [exported]) for cell in row])
         count += 1
     return count
 
 
-def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
-    """All runs, task by task, oldest first, each with its verdict at that time.
+def run_verdicts(desk: Desk, only: bytes | None = None) -> Iterator[tuple[bytes, str]]:
+    """All runs, or those of one task, task by task, oldest first, each with its verdict at that time.
 
     A stranger's run, and one with a false value, beats nobody's. Those that are hidden here are left out.
     """
     log = desk.log
     trust = trust_context(log, desk.me)
-    for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
+    for digest in dict.fromkeys(row.digest for row in log.tasks.all()) if only is None else (only,):
         task, rules = log.tasks.find(digest), log.tasks.rules(digest)
         if task is not None:
             history = log.runs.history(digest)
