@@ -48,6 +48,7 @@ def test_where_nothing_waits_it_says_so(cli: Cli, village: Village) -> None:
     result = cli("verify", "--list")
     assert (result.exit_code, result.stdout) == (0, "")
     assert "no run of grammar waits for a verifier" in result.stderr
+    assert "autoresearch verify ID" not in result.stderr
 
 
 @pytest.mark.parametrize("words", [("verify",), ("verify", "@", "--list")])

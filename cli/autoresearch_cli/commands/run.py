@@ -155,7 +155,7 @@ def _through_daemon(idea: Idea, display: Display, *, again: bool) -> str:
         if status.state in HELD:
             say(f"the run waits: {state_sentence(status, home.now_ms())}")
         elif waits := next((each for each in status.queue if each.name == proposed), None):
-            say(f"{waits.title}: waits {waits.reason} (Ctrl-C leaves it in the queue)")
+            say(f"{waits.title} waits: {waits.reason} (Ctrl-C leaves it in the queue)")
         monitor = EventMonitor(display, only=proposed)
         try:
             with suppress(DaemonNotRunning):  # why it ended is seen below

@@ -28,7 +28,7 @@ from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
-from autoresearch.words import EvidenceKind
+from autoresearch.words import EvidenceKind, VerifierPart
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
@@ -103,7 +103,8 @@ def _list_waiting(task: str, *, json: bool) -> None:
         say(f"no run of {answer.task} waits for a verifier")
     if answer.note:
         say(answer.note)
-    say("→ autoresearch verify ID, autoresearch work --only verify")
+    if any(each.part != VerifierPart.OWN for each in answer.waiting):
+        say("→ autoresearch verify ID, autoresearch work --only verify")
 
 
 def _own_packages(desk: Desk, run: str) -> Task | None:

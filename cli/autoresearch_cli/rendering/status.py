@@ -211,7 +211,7 @@ def worker_line(worker: node.WorkerStatus, now_ms: int) -> str:
 def queued_line(each: node.QueuedRun) -> str:
     """One proposal that waits: its name, what it changes, and what it waits for."""
     parts = [f"{each.name} “{each.title}”", f"parent {short(each.parent)}" if each.parent else ""]
-    parts += [f"seed {each.replicate}" if each.replicate else "", f"waits {each.reason}"]
+    parts += [f"seed {each.replicate}" if each.replicate else "", f"waits: {each.reason}"]
     return " · ".join(filter(None, parts))
 
 
