@@ -219,6 +219,10 @@ def test_the_bytes_of_a_day_count_over_a_restart_and_not_over_midnight():
     first.today()
     assert (book.day_in, book.day_out) == (4 * mib, 5 * mib), "the book does not change with each ping"
     assert first.why_no_blobs() == ""
+    first.end()
+    assert (book.day_in, book.day_out) == (4 * mib + 100, 5 * mib)
+    move(4 * mib, 5 * mib)
+    first.end()
 
     again = started()
     assert again.today() == (4 * mib, 5 * mib)

@@ -149,6 +149,7 @@ class Host:
                 yield self
             finally:
                 self._nursery = None
+                self.meters.end()
                 self.dialler.save()
                 await self._close()
                 nursery.cancel_scope.cancel()

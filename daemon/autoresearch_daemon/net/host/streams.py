@@ -172,8 +172,15 @@ class Meters:
         book = self._book
         # The book is written whenever it has changed: not for each ping.
         if book.day != self._day or day_in + day_out - book.day_in - book.day_out >= NOTED_BYTES:
-            book.day, book.day_in, book.day_out = self._day, day_in, day_out
+            self._note(day_in, day_out)
         return day_in, day_out
+
+    def _note(self, day_in: int, day_out: int) -> None:
+        self._book.day, self._book.day_in, self._book.day_out = self._day, day_in, day_out
+
+    def end(self) -> None:
+        """Note what moved today to the byte, before the book is written for the last time."""
+        self._note(*self.today())
 
     def today_with(self, peer: str, connections: Iterable[INetConn]) -> tuple[int, int]:
         """Bytes in and out since midnight UTC to and from one peer; ``connections`` are those it has now."""
