@@ -17,7 +17,7 @@ watched = @log=$(VENV)/install.log; echo "installing $(1)"; \
 export AUTORESEARCH_HOME ?= $(CURDIR)/.demo
 # So many tests at a time: on two cores a third runs while others wait. The slow ones wait for more than half of their time.
 JOBS ?= 3
-SLOW_JOBS ?= 4
+SLOW_JOBS ?= 5
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 

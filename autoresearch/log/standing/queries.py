@@ -229,7 +229,7 @@ def around_programs(log: Log, task: bytes, rows: Sequence[ProgramRow]) -> Around
     """The same for several programs of a task, read together."""
     parents = {row.parent for row in rows if row.parent}
     # A program is a mean of its runs, and so is its parent.
-    values = log.runs.values(task, list({row.first for row in rows} | parents)) | log.entries.means(task, parents)
+    values = log.entries.reported(task, list({row.first for row in rows} | parents))
     return AroundPrograms(log.tasks.rules(task), values, judgements(log, parents))
 
 

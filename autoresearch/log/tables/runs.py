@@ -31,6 +31,13 @@ from autoresearch.words import REOPENED, UNDECIDED, RunState
 RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
 # Whose word an entry is, see schema.sql.
 OTHERS, ATTESTED, DOUBTED = range(3)
+_REPORTED = f"""
+SELECT run.id, coalesce((
+    SELECT total(entry.mean * entry.runs) / total(entry.runs) FROM entry
+    WHERE (entry.task, entry.seedless, entry.budget, entry.author) = (run.task, run.seedless, run.budget, run.author)
+    AND entry.vouch IN ({OTHERS}, {ATTESTED}) AND entry.hardware IN ('', run.device)), run.value)
+FROM run WHERE n IN (SELECT n FROM record WHERE id IN ({{}})) AND +task = ? AND {COUNTS}
+"""  # noqa: S608
 # What one or more attested participants measured: still open, or decided. And what two or more did; by its state.
 OPEN, DECIDED, CONFIRMED, PROVISIONAL, NEITHER = range(3, 8)
 _BY_TWO = dict.fromkeys(RunState, NEITHER) | {RunState.CONFIRMED: CONFIRMED, RunState.PROVISIONAL: PROVISIONAL}
@@ -451,15 +458,12 @@ class Entries:
         """The entries of a program; of many the oldest by kind and hardware, and those that have a place."""
         return [EntryRow(*row) for row in self._reader.read(_RIVALS, program)]
 
-    def means(self, task: bytes, runs: Collection[bytes]) -> dict[bytes, float]:
-        """Of those of these runs that are on a task: what the author reports of the run's program, the mean."""
-        query = """
-        SELECT run.id, total(entry.mean * entry.runs) / total(entry.runs) FROM run CROSS JOIN entry USING(
-            task, seedless, budget, author)
-        WHERE run.n IN (SELECT n FROM record WHERE id IN ({})) AND run.task = ? AND run.status = 'ok'
-        AND entry.vouch IN (?, ?) AND entry.hardware IN ('', run.device) GROUP BY run.id
+    def reported(self, task: bytes, runs: Collection[bytes]) -> dict[bytes, float]:
+        """What the authors of those of these runs that are on a task report of the run's program: the mean.
+
+        Of a run whose program is not counted yet its own value.
         """
-        return dict(self._reader.among(query, runs, task, OTHERS, ATTESTED))
+        return dict(self._reader.among(_REPORTED, runs, task))
 
     def is_new(self, program: Program) -> bool:
         """Whether nothing but one run is known of a program, and no entry yet."""
