@@ -54,20 +54,8 @@ _TALLIED = frozenset(
 _SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "lowest", "last", "current", "recent"})
 # Another number of what is measured, which that is compared with: the number itself comes first.
 _COMPARED = frozenset(
-    {
-        "baseline",
-        "naive",
-        "dummy",
-        "majority",
-        "chance",
-        "untrained",
-        "initial",
-        "original",
-        "previous",
-        "prev",
-        "before",
-    }
-    | {"old", "target", "goal"}
+    {"baseline", "naive", "dummy", "majority", "chance", "untrained", "initial", "original"}
+    | {"previous", "prev", "before", "old", "target", "goal"}
 )
 _DIFFERENCE = frozenset({"delta", "diff", "difference", "change"})
 
