@@ -48,7 +48,10 @@ def in_thread(work: Callable[[], T]) -> asyncio.Future[T]:
             future.set_exception(error)
 
     Thread(target=run, daemon=True).start()
-    return asyncio.wrap_future(future)
+    awaited = asyncio.wrap_future(future)
+    # Where nobody waits any more, because the node ends, its error is nobody's: else asyncio logs it when it is freed.
+    awaited.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return awaited
 
 
 def call_extension(name: str, notices: Sequence[Notice], address: str, *others: object) -> Taken:

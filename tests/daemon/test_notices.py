@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,10 +16,11 @@ from aiohttp.test_utils import TestServer
 from autoresearch_daemon import notices as notices_module
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local_state import LocalState
-from autoresearch_daemon.notices import Notices
+from autoresearch_daemon.notices import Notices, in_thread
 from autoresearch_notices import mail as mail_module
 
 from autoresearch.log.standing.answers import ParticipantView
+from autoresearch.notices import NotTaken
 from autoresearch.settings import Notify, Settings, load_settings
 from tests.daemon.net.networks import until
 from tests.daemon.owner.fake_host import FakeDesktop, fake_bus, serve
@@ -113,6 +116,26 @@ async def test_what_is_not_taken_is_said_and_sent_again_in_order(node, monkeypat
     listener.status, listener.messages = 204, []
     assert [message["time_ms"] for message in await listener.until(2)][-2:] == [1, 2]
     assert notices.conditions() == []
+
+
+async def test_an_error_that_comes_when_nobody_waits_any_more_is_no_fault_of_the_loop() -> None:
+    faults: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: faults.append(fault))
+    end = threading.Event()
+
+    def fail() -> None:
+        end.wait()
+        raise NotTaken("nobody is there")
+
+    call = in_thread(fail)
+    waiting = asyncio.create_task(asyncio.wait({call}))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    end.set()
+    await until(call.done)
+    del call, waiting
+    gc.collect()
+    assert faults == []
 
 
 async def test_without_an_address_nobody_is_told(node) -> None:
