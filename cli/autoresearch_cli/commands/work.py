@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,7 +17,7 @@ import msgspec
 import typer
 
 from autoresearch.ask import questions
-from autoresearch.ask.node import OrderView, StatusAnswer
+from autoresearch.ask.node import Event, OrderView, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import CancelRequest, OfTask, PauseRequest, SinceOf, WorkRequest
 from autoresearch.errors import BEGIN, AutoresearchError, NotFound, TimedOut, UsageError
@@ -237,17 +238,23 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         goal=goal,
         patience=patience,
     )
-    status = client.ask(Node.work, request)
-    if json:
-        print_json(status)
-    else:
-        say(state_sentence(status, home.now_ms()))
-        if before:
-            say_orders(before, status, instead=request.instead)
-        _say_task(folder, searches=only != "verify")
-    if not follow:
-        return
-    with client.events() as events, choose_display() as display:
+    # Subscribed before: of runs that take milliseconds nothing would be left to show.
+    with client.events() if follow else nullcontext(()) as events:
+        status = client.ask(Node.work, request)
+        if json:
+            print_json(status)
+        else:
+            say(state_sentence(status, home.now_ms()))
+            if before:
+                say_orders(before, status, instead=request.instead)
+            _say_task(folder, searches=only != "verify")
+        if follow:
+            _show(events, json=json)
+
+
+def _show(events: Iterable[Event], *, json: bool) -> None:
+    """Show what happens, until Ctrl-C."""
+    with choose_display() as display:
         take = print_json if json else EventMonitor(display).take
         try:
             for event in events:
