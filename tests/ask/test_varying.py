@@ -57,6 +57,7 @@ def test_what_the_program_forbids_is_left_out_and_counted(task):
     [
         (["X"], "names no values"),
         (["X="], "names no values"),
+        (["=1"], "names no values"),
         (["X=1", "X=2"], "X is set twice"),
         (["Z=1"], "turns no setting Z"),
         (["X=much"], "X can't be much"),

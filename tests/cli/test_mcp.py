@@ -172,6 +172,7 @@ async def selects_by_settings(client: Client, best: str, other: str) -> None:
     rest = await answer(client, "search_runs", where="X<=1", limit=1, page=all_so["next_page"])
     assert ([row["id"] for row in rest["rows"]], "next_page" in rest) == ([other], False)
     assert "give page" in await refusal(client, "search_runs", where="X<=1", before=other)
+    assert "page is 0" in await refusal(client, "search_runs", where="X<=1", page=0)
 
 
 @pytest.mark.slow

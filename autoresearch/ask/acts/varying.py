@@ -116,7 +116,7 @@ def read_values(words: Sequence[str]) -> dict[str, list[str]]:
         values = [part.strip() for part in text.split(",") if part.strip()]
         if name.strip() in settings:
             raise UsageError(f"{name.strip()} is set twice", hint="write all its values at once: LR=0.001,0.003")
-        if not equals or not values:
+        if not (name.strip() and equals and values):
             raise UsageError(
                 f"{word!r} names no values of a setting", hint="write its values behind it: LR=0.001,0.003"
             )

@@ -143,6 +143,8 @@ class Tools:
             raise UsageError(f"limit is {limit}", hint=f"1 to {ROWS_MAX}")
         if before and (order == "best" or where):
             raise UsageError("before is for the newest without where", hint="leave it out; with where give page")
+        if page < 1:
+            raise UsageError(f"page is {page}", hint="1 and more")
         if page != 1 and not where:
             raise UsageError("page goes with where", hint="leave page out; of the newest give before")
         limit = min(limit, ROWS_MAX)
