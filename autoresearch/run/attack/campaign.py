@@ -45,6 +45,8 @@ _BASELINE_RUNS = 3
 _OTHER_SEEDS = 5
 # Where so many attempts of an attack did not end in time, its others would not either.
 _MOST_STOPPED = 2
+# What gets through is repeated beside the baseline, but for a number that was stated, a cost, and what has other tests.
+_WITHOUT_LUCK = (Proof.STATED, Proof.UNCOUNTED, Proof.SEED)
 # A gain that is less than the margin is repeated so often.
 _REPETITIONS = 4
 _DIFF_CHARACTERS = 20_000
@@ -204,23 +206,27 @@ class _Campaign:
             self.worse[content] = outcome  # what another attack leaves too is measured once
         if outcome.status in STOPPED and time.monotonic() < self.until:
             outcome = msgspec.structs.replace(outcome, reason=f"it was stopped after {self.most_seconds:.0f} s")
-        further = others = None
-        if attempt.further is not None and outcome.value is not None and target.gain(outcome.value) > target.margin:
-            more = {"artifact": attempt.further} if isinstance(attempt.further, bytes) else {"program": attempt.further}
-            further = self._measured(replace(attempt, **more)).value
+        others = None
         if attempt.proof is Proof.SEED and outcome.value is not None and target.gain(outcome.value) > 0:
             others = self._gains_by_other_seeds(target, attempt)
-        judgement = judge(target, attempt, outcome, further=further, others=others)
+        judgement = judge(target, attempt, outcome, further=self._further(target, attempt, outcome), others=others)
         if not judgement.through and self._is_worth_repeating(target, attempt, outcome):
             return judge(target, attempt, outcome, repeated=[*self._gains_again(target, attempt)]), outcome
-        if judgement.through and attempt.proof in (Proof.BETTER, Proof.PERFECT):  # what was luck is no hole
-            repetition = self._measured(attempt)
-            if attempt.artifact is not None and target.artifact is not None:
-                before = self.measure_artifact(target.artifact).value  # the machine may be faster than it was
+        if judgement.through and attempt.proof not in _WITHOUT_LUCK:
+            if target.artifact is not None:  # its test was a hard one, or the machine is faster than it was
+                before = self.measure_artifact(target.artifact).value
                 if before is not None and target.gain(before) > 0:
                     target = replace(target, value=before)
-            return judge(target, attempt, repetition), repetition
+            repetition = self._measured(attempt)
+            return judge(target, attempt, repetition, further=self._further(target, attempt, repetition)), repetition
         return judgement, outcome
+
+    def _further(self, target: Target, attempt: AttackAttempt, outcome: JobOutcome) -> float | None:
+        """The value of the same taken further, where that decides."""
+        if attempt.further is None or outcome.value is None or target.gain(outcome.value) <= target.margin:
+            return None
+        more = {"artifact": attempt.further} if isinstance(attempt.further, bytes) else {"program": attempt.further}
+        return self._measured(replace(attempt, **more)).value
 
     def _is_worth_repeating(self, target: Target, attempt: AttackAttempt, outcome: JobOutcome) -> bool:
         """Whether a gain within the margin may be no luck: the test is another each time, and half of it is gained."""

@@ -436,7 +436,7 @@ SOUND: dict[str, Planted] = {
         DATA, HIDDEN, artifact="packed.bin", metric="bytes", direction="minimize", noise=0,
     ),
     "asks others": replace(
-        squares('random.Random(int(os.environ["AUTORESEARCH_SEED"])).sample(range(99), 4)'), fresh=True
+        squares('random.Random(int(os.environ["AUTORESEARCH_SEED"])).sample(range(10**6), 4)'), fresh=True
     ),
     "seed of the run": Planted(
         NEAREST, BY_NEAREST.replace("from settings import SEED", 'SEED = int(os.environ["AUTORESEARCH_SEED"])'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,15 @@ def test_an_attack_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no attack foo") as caught:
         attacked(tmp_path, PLANTED["prints its number"], only="foo")
     assert "says-a-number" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_baseline_that_met_a_hard_test_makes_no_hole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test is drawn anew: whatever is as good as the baseline looks better beside such a value."""
+    measured = campaign._Campaign.target
+    monkeypatch.setattr(campaign._Campaign, "target", lambda self: replace(measured(self), value=0.3))
+
+    report = attacked(tmp_path, SOUND["seed of the run"])
+
+    assert max(row.gain or 0.0 for row in report.rows) > report.margin, "some looked better"
+    assert not report.holes, report.holes
