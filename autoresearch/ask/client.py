@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from socket import AF_UNIX, SHUT_RDWR, SOCK_STREAM, SOL_SOCKET, socket
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -20,7 +21,7 @@ from autoresearch import errors
 from autoresearch.ask.node import Event, Health
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import EVENTS, JSON, USUAL_SECONDS, Operation, Text, operation_of
-from autoresearch.ask.requests import EventsSince, ProposeRequest
+from autoresearch.ask.requests import DropRequest, EventsSince, ProposeRequest
 from autoresearch.log.standing.answers import Answer, Failure
 from autoresearch.text import one_line
 
@@ -148,10 +149,28 @@ class Client:
         return None
 
     def run(self, program: ProposeRequest) -> Event:
-        """Have the daemon run a program once, and wait for the event that ends it, however it ends."""
-        ended = self.ended(self.ask(Node.propose, program).proposed[0])
+        """Have the daemon run a program once, and wait for the event that ends it, however it ends.
+
+        Raises CannotRunHere where this machine can't begin it: it is taken back then.
+        """
+        name = self.ask(Node.propose, program).proposed[0]
+        try:
+            ended = self.ended(name)
+        except errors.CannotRunHere:
+            self.ask(Node.drop_proposal, DropRequest(name=name))
+            raise
         assert ended is not None, "it waits for ever"
         return ended
+
+    def check_can_begin(self, *names: str) -> None:
+        """Raises CannotRunHere where this machine tried to begin each of some proposals, in vain.
+
+        They stay in the queue, and are tried again at times.
+        """
+        waiting = [each for each in self.ask(Node.status).queue if each.name in names and each.obstacle]
+        if len(waiting) == len(names):
+            sentence, _, hint = waiting[0].obstacle.partition(" → ")
+            raise errors.CannotRunHere(sentence, hint=hint)
 
     def ended(self, *names: str, seconds: float | None = None) -> Event | None:
         """The event that ended the first run of some proposals, or ends it within so many seconds; None: all go on.
@@ -160,16 +179,20 @@ class Client:
 
         Raises:
             NotFound: nothing of such a name waits or is in hand, and the events that are kept know of none.
+            CannotRunHere: this machine tried to begin each of them, in vain.
             DaemonNotRunning: the daemon ends meanwhile.
         """
         status = self.ask(Node.status)
         open_ones = {*(each.name for each in status.queue), *(worker.proposal for worker in status.workers)}
         over = [name for name in names if name not in open_ones]
+        self.check_can_begin(*names)
         from concurrent.futures import Future
 
         end: Future[Event] = Future()
         with self.events(since=0) as events:  # the thread ends with the stream: the daemon takes few listeners
-            threading.Thread(target=_follow_to_end, args=(events, over or names, end), daemon=True).start()
+            check = partial(self.check_can_begin, *names)
+            arguments = (events, over or names, end, check)
+            threading.Thread(target=_follow_to_end, args=arguments, daemon=True).start()
             try:
                 return end.result(REPLAY_SECONDS if over else seconds)
             except TimeoutError:
@@ -231,11 +254,18 @@ def _hang_up(connection: socket) -> None:
         connection.shutdown(SHUT_RDWR)
 
 
-def _follow_to_end(events: Iterator[Event], names: Collection[str], end: Future[Event]) -> None:
+def _follow_to_end(
+    events: Iterator[Event],
+    names: Collection[str],
+    end: Future[Event],
+    check_can_begin: Callable[[], None],
+) -> None:
     folders: dict[object, object] = {}
     try:
         for event in events:
             name = event.data.get("assignment")
+            if event.kind == "worker":
+                check_can_begin()
             if name not in names:
                 continue
             folders.setdefault(name, event.data.get("folder", ""))

@@ -118,7 +118,7 @@ class RunInHand(answers.Answer, frozen=True, kw_only=True):
 class QueuedRun(answers.Answer, frozen=True, kw_only=True):
     """A program that somebody proposed here and that waits for a worker. ``task`` is a digest, ``reason`` why it waits.
 
-    Its events carry ``name`` as their assignment.
+    Its events carry ``name`` as their assignment. ``obstacle``: why it was tried in vain; it is tried again.
     """
 
     name: str
@@ -129,6 +129,7 @@ class QueuedRun(answers.Answer, frozen=True, kw_only=True):
     parent: str | None = None
     replicate: int = 0
     reason: str = ""
+    obstacle: str = ""
     source_digest: str = ""
 
 

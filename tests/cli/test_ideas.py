@@ -185,22 +185,25 @@ def daemon(toy: Path, process: Process) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_a_run_that_this_machine_cannot_do_says_why_it_waits(process: Process, toy: Path, daemon: None) -> None:
-    broken = toy.parent / "broken"
-    write_toy_task(broken, f"import not_here_yet\n{TRAIN}")
-    command = [sys.executable, "-m", "autoresearch_cli", "run", str(broken)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr
-        printed = ""
-        while "No module named 'not_here_yet'" not in printed:
-            line = running.stderr.readline()
-            assert line, printed
-            printed += line
-        assert "the run waits: the baseline of toy does not run on this machine" in printed
-        status = strictly(process("status", "--json").stdout, StatusAnswer)
-        assert (status.state, status.why, len(status.queue)) == ("waiting", "cannot_run_here", 1)
-        assert process("run", "cancel", status.queue[0].name).returncode == 0
-        running.terminate()
+def test_whoever_waits_for_a_run_that_this_machine_cannot_begin_is_told_and_may_ask_again(
+    process: Process, toy: Path, daemon: None
+) -> None:
+    broken = write_toy_task(toy.parent / "broken", f"import not_here_yet\n{TRAIN}")
+    waiting = lambda: [each.name for each in status_of(process).queue]  # noqa: E731
+
+    ran_broken = process("run", str(broken))
+    assert ran_broken.returncode == 6
+    assert "the baseline of toy does not run on this machine" in ran_broken.stderr
+    assert "No module named 'not_here_yet'" in ran_broken.stderr
+    assert waiting() == [], "as without a daemon"
+
+    proposed = lambda: process("run", "propose", str(broken), "--json")  # noqa: E731
+    assert proposed().returncode == 0
+    wait_for(lambda: any(each.obstacle for each in status_of(process).queue))
+    again = strictly(proposed().stdout, ProposedAnswer).proposed
+    waited = process("run", "wait", *again)
+    assert (waited.returncode, waiting()) == (6, again), "the one before it is taken back"
+    assert "No module named 'not_here_yet'" in waited.stderr
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.show import record_view
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.errors import AutoresearchError, CannotRunHere, DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
 from autoresearch.face.columns.runs import RUN_COLUMNS, group_columns
@@ -145,8 +145,9 @@ def _say_deviation(records: Sequence[str]) -> None:
 def _through_daemon(idea: Idea, display: Display, *, again: bool) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id.
 
-    Raises DaemonNotRunning where none runs or it is killed, AutoresearchError where a person stops it, it is killed
-    before the run begins, or the same waits already and that is not meant ``again``.
+    Raises DaemonNotRunning where none runs or it is killed, CannotRunHere where this machine can't begin it,
+    AutoresearchError where a person stops the daemon, it is killed before the run begins, or the same waits already and
+    that is not meant ``again``.
     """
     client, state = home.client(), ""
     with client.events() as events:
@@ -161,10 +162,15 @@ def _through_daemon(idea: Idea, display: Display, *, again: bool) -> str:
             with suppress(DaemonNotRunning):  # why it ended is seen below
                 for event in events:
                     state = text_in(event, "state") if event.kind == "state" else state
+                    if event.kind == "worker":
+                        client.check_can_begin(proposed)
                     if event.kind == "state" and state in HELD and state != WorkState.STOPPING:
                         say(f"the run waits: {text_in(event, 'reason')} (Ctrl-C leaves it in the queue)")
                     if monitor.take(event):
                         return record_of(event)
+        except CannotRunHere:
+            client.ask(Node.drop_proposal, requests.DropRequest(name=proposed))
+            raise
         except KeyboardInterrupt:
             say("the run stays with the daemon: autoresearch status")
             raise

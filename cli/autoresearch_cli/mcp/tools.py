@@ -25,7 +25,7 @@ from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import SUGGESTIONS_MOST
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, CannotRunHere, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
@@ -295,7 +295,12 @@ class Tools:
             raise UsageError("name is an empty list", hint="status lists what waits")
         end, left, ended = time.monotonic() + _bounded(wait_seconds), list(names), list[Facts]()
         while left and not (first and ended):
-            event = self._client().ended(*left, seconds=max(0.0, end - time.monotonic()))
+            try:
+                event = self._client().ended(*left, seconds=max(0.0, end - time.monotonic()))
+            except CannotRunHere:
+                if not ended:
+                    raise
+                break
             if event is None:
                 break
             left.remove(str(event.data["assignment"]))

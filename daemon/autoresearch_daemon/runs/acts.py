@@ -135,7 +135,7 @@ class WorkActs:
         plan = await asyncio.to_thread(self._plan, task, request)
         plans = [again(plan, request.replicate + number) for number in range(request.seeds)]
         if request.once:
-            notebook = self._parts.notebook
+            notebook, unable = self._parts.notebook, {each.name for each in self._assignments.queued() if each.obstacle}
             for each in plans:
                 digest, me = each.source_digest, notebook.author
                 if run := run_before(notebook.log, task, digest, replicate=each.replicate, me=me):
@@ -143,7 +143,9 @@ class WorkActs:
                         f"this program was run with this seed before: {short_id(run)}",
                         hint=f"change it; or give another seed, as replicate={each.replicate + 1}",
                     )
-                if name := self._assignments.name_of(each):
+                if (name := self._assignments.name_of(each)) in unable:
+                    self._assignments.drop(name)  # whoever asks again has mended it: it is tried at once
+                elif name:
                     raise Refused(
                         f"this program waits or runs here with this seed already: {name}",
                         hint=f"autoresearch run wait {name}, autoresearch run cancel {name}",

@@ -327,6 +327,7 @@ class Proposals:
                 source_digest=each.plan.source_digest.hex(),
                 proposed_ms=each.proposed_ms,
                 reason=reasons[each.name],
+                obstacle=now.held[each.name].sentence if each.name in now.held else "",
             )
             for each in waiting
         ]
