@@ -10,6 +10,7 @@ among words         ``step 250: train loss 2.1, val loss 2.3`` · ``[9]  train-a
 mapping             ``{"val_loss": 0.31}`` · ``{'eval': {'loss': 0.31}}`` · ``"val_loss": 0.31,`` in lines of their own
 wrapped number      ``tensor([0.93], grad_fn=<…>)`` · ``np.float64(0.93)`` · ``[12.]`` · ``'0.93'`` · ``**0.93**``
 number and more     ``93.4%`` · ``0.93 ± 0.01`` · ``9912/10000 (99%)`` · ``1,234.5`` · ``12 ms`` · ``0.31 (best 0.30)``
+mean of repetitions ``seed 0: acc 0.81`` · ``seed 1: acc 0.83`` · ``mean: 0.82 ± 0.01``: that is ``mean_acc``
 before and now      ``acc 0.81 -> 0.83`` · ``loss decreased (inf --> 0.41)`` · ``improved from 0.81 to 0.83``
 table               cells between ``|``, ``│``, tabs, commas or blanks: a name beside its number, or a line of names
                     above lines of numbers
@@ -23,9 +24,11 @@ Colours are left out, and each state of a line that is drawn over is a line. Wha
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from autoresearch.record.kinds import NUMBER_MAX
@@ -45,6 +48,17 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,400}(
 _NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)(?<![Tt]op )(?<!\bk=)\.?\d[\d.]*(?:,\d[\d.]*)*(?:e[-+]?\d+)?")
 _RULE = re.compile(r"-{3}\s*")
 
+# A mean that says of what only by the lines above it: mean: 0.82; Average over 3 seeds = 0.82 (std 0.01).
+_MEAN = re.compile(
+    r"\W{0,8}(?:(?:cv|cross-validation|final|grand)\s)?(?P<word>mean|average|avg|overall)"
+    r"(?:\s(?:over|of|across)\s[\w -]{1,30}|\scv|\scross-validation)?"
+    r"(?:\s?(?:±|\+/?-|and|[/(,&])\s?(?:std|sd|stderr|sem|ci)\.?\)?)?(?:\s?[:=]\s?|\s)"
+    r"(?P<number>[-+]?\d+(?:[.,](?P<decimals>\d+))?(?:e[-+]?\d+)?)(?![\w/]|[.,]\d)",
+    re.IGNORECASE,
+)
+# Lines that tell of steps follow one on another, so that their mean is no result.
+_STEPS = frozenset({"epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "batch", "update", "generation"})
+_MOST_REPETITIONS, _MOST_MEANS = 200, 8
 # Of several numbers that are called alike, these come first.
 _AVERAGED = frozenset({"mean", "average", "avg", "overall", "final"})
 _TALLIED = frozenset(
@@ -267,9 +281,11 @@ def _entries(text: str, *, keep: str) -> tuple[dict[str, _Printed], int]:
     lines = plain_text(text).splitlines()
     rule = max((number for number, line in enumerate(lines) if _RULE.fullmatch(line)), default=-1)
     reader = LineReader()
-    for number in _telling(lines):
+    telling = _telling(lines)
+    means = _means(lines, telling)
+    for number in telling:
         line = lines[number]
-        for item in reader.read(line):
+        for item in [*reader.read(line), *filter(None, [means.get(number)])]:
             key = name_key(item.name)
             if not key or (item.is_empty and key not in latest):
                 continue  # a heading
@@ -278,6 +294,36 @@ def _entries(text: str, *, keep: str) -> tuple[dict[str, _Printed], int]:
             if len(latest) > _NAMES:
                 del latest[next(other for other in latest if other != keep)]
     return latest, rule
+
+
+def _means(lines: Sequence[str], telling: Sequence[int]) -> dict[int, PrintedItem]:
+    """The means of repetitions by the number of their line, each by the name of what it is the mean of.
+
+    It is that of the result in the line above it, and in all lines that are alike but for their numbers.
+    """
+    means: dict[int, PrintedItem] = {}
+    stated = [(above, at) for above, at in pairwise(telling) if _MEAN.match(lines[at])]
+    for above, at in stated[-_MOST_MEANS:]:
+        form = _NUMBERS.sub("0", lines[above])
+        alike = [line for line in lines[:at] if _NUMBERS.sub("0", line) == form]
+        if not (2 <= len(alike) <= _MOST_REPETITIONS and _STEPS.isdisjoint(words_of(form))):
+            continue
+        match, reader = _MEAN.match(lines[at]), LineReader()
+        assert match is not None
+        mean, values = float(match["number"].replace(",", ".")), dict[str, list[float]]()
+        for item in (item for line in alike for item in reader.read(line)):
+            if item.value is not None and meaning_of(item.name).kind is Kind.RESULT:
+                values.setdefault(item.name, []).append(item.value)
+        for name, each in values.items():
+            rounding = 0.6 * 10.0 ** -len(match["decimals"] or "") + 0.6 * 10.0 ** -max(map(_decimals, each))
+            if len(each) == len(alike) and abs(math.fsum(each) / len(each) - mean) <= rounding:
+                means[at] = PrintedItem(f"mean_{name}", mean, f"mean_{name}")
+                break
+    return means
+
+
+def _decimals(value: float) -> int:
+    return len(f"{value:.12g}".partition(".")[2].partition("e")[0])
 
 
 def _telling(lines: Sequence[str]) -> list[int]:
