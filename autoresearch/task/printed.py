@@ -302,10 +302,11 @@ def _means(lines: Sequence[str], telling: Sequence[int]) -> dict[int, PrintedIte
     It is that of the result in the line above it, and in all lines that are alike but for their numbers.
     """
     means: dict[int, PrintedItem] = {}
-    stated = [(above, at) for above, at in pairwise(telling) if _MEAN.match(lines[at])]
-    for above, at in stated[-_MOST_MEANS:]:
-        form = _NUMBERS.sub("0", lines[above])
-        alike = [line for line in lines[:at] if _NUMBERS.sub("0", line) == form]
+    stated = [(above, at) for above, at in pairwise(telling) if _MEAN.match(lines[at])][-_MOST_MEANS:]
+    forms = [_NUMBERS.sub("0", line) for line in lines] if stated else []
+    for above, at in stated:
+        form = forms[above]
+        alike = [line for line, other in zip(lines[:at], forms, strict=False) if other == form]
         if not (2 <= len(alike) <= _MOST_REPETITIONS and _STEPS.isdisjoint(words_of(form))):
             continue
         match, reader = _MEAN.match(lines[at]), LineReader()
