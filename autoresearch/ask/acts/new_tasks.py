@@ -324,7 +324,7 @@ def _no_number(look: trial_runs.Look, seen: trial_runs.TrialRuns, metric: str) -
 def _fixed_seed(program: Mapping[str, str], fixed: Mapping[str, str]) -> str:
     """The file that fixes a seed which the second run could not change; empty where there is none."""
     hidden = (name for name, text in (*program.items(), *fixed.items()) if hides_seed(name, text))
-    return next(hidden, "") or next((name for name, text in fixed.items() if fixes_seed(name, text)), "")
+    return next((name for name, text in fixed.items() if fixes_seed(name, text)), "") or next(hidden, "")
 
 
 def _noise(say: Callable[[str], None], metric: str, values: Sequence[float], fixed: str) -> float | None:
