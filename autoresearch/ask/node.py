@@ -371,8 +371,9 @@ class StatusAnswer(answers.Judged, frozen=True, kw_only=True):
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
     ``to_count`` is what to do or wait for so that it counts, empty when it does; ``voter`` is why it does.
     ``note`` says how many more participants it takes so that runs can be confirmed. ``past_orders`` are the last that
-    began and ended, the newest last. ``pages`` is the address of the local pages, empty where they are off.
-    ``conditions`` is what ails the node. ``machine``: null in the first seconds.
+    began and ended, the newest last. ``contest_ends_ms``: when the network's contest ends; null without one.
+    ``pages`` is the address of the local pages, empty where they are off. ``conditions`` is what ails the node.
+    ``machine``: null in the first seconds.
     """
 
     schema: str = "autoresearch.status/2"
@@ -388,6 +389,7 @@ class StatusAnswer(answers.Judged, frozen=True, kw_only=True):
     started_ms: int | None = None
     network: str = ""
     network_id: str = ""
+    contest_ends_ms: int | None = None
     participant: answers.ParticipantView = answers.NOBODY
     attested: bool | None = None
     to_count: str = ""

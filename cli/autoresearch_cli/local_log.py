@@ -106,6 +106,8 @@ def _take_in_trust(paths: Paths, log: Log) -> None:
 
 def with_log(answer: StatusAnswer) -> StatusAnswer:
     """The same with the participant, the task and the records of the log."""
+    from autoresearch.ask.challenges.board import contest_end
+
     with open_desk() as desk:
         try:
             task = task_status(desk.log, desk.task(), author=desk.me)
@@ -120,6 +122,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             device_key=me.hex() if me else "",
             network=desk.log.network.name,
             network_id=desk.log.network.id.hex(),
+            contest_ends_ms=contest_end(desk.log),
             records=desk.log.records.count(),
             unsettled=desk.log.todo.count(),
             mine=desk.log.records.count(author=me) if me else 0,

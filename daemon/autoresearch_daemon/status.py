@@ -11,6 +11,7 @@ import msgspec
 
 from autoresearch.ask import node
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.challenges.board import contest_end
 from autoresearch.ask.health import failed
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.people.verification import verifying_status
@@ -73,6 +74,7 @@ def _with_log(answer: node.StatusAnswer, now: ServiceStatus, parts: NodeParts) -
         device_key=me.hex(),
         sandbox=None if level is None else int(level),
         sandbox_name="" if level is None else level.sentence,
+        contest_ends_ms=contest_end(log),
         records=log.records.count(),
         unsettled=log.todo.count(),
         mine=log.records.count(author=me),

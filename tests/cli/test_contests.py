@@ -20,6 +20,7 @@ from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.challenges.answers import ChallengeAnswer
 from autoresearch.ask.challenges.board import ended_words
 from autoresearch.ask.challenges.founding import parse_end
+from autoresearch.ask.node import StatusAnswer
 from autoresearch.errors import UsageError
 from autoresearch.log.bundle import is_bundle
 from autoresearch.paths import NETWORKS, Paths
@@ -139,6 +140,8 @@ def test_the_founder_sets_another_end_and_the_page_says_so(cli: Cli, toy: Task, 
     answer = strictly(extended.stdout, ChallengeAnswer)
     assert answer.founder
     assert answer.ends_ms > made.ends_ms
+    assert strictly(cli("status", "--json").stdout, StatusAnswer).contest_ends_ms == answer.ends_ms
+    assert "contest\tends in 8 d 23 h" in cli("status").stdout
     text = (page / "rules.md").read_text()
     assert datetime.fromtimestamp(answer.ends_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") in text
     assert f"$ {made.line}\n" in text

@@ -78,6 +78,12 @@ def challenge_in_force(log: Log) -> Record | None:
     return last_word(challenges) if challenges else None
 
 
+def contest_end(log: Log) -> int | None:
+    """When the contest of this network ends, Unix milliseconds; None where it holds none."""
+    record = challenge_in_force(log)
+    return record.body_as(Contest).ends if record else None
+
+
 def challenge_here(log: Log) -> tuple[Record, FoundTask]:
     """The contest of this network and its task. Raises NotFound where it has none, or its task is not here."""
     record = challenge_in_force(log)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView, SubmissionView
+from autoresearch.ask.challenges.answers import ContestantView, SubmissionView
 from autoresearch.face.columns.column import (
     COUNT,
     RUN,
@@ -60,11 +60,9 @@ CONTESTANT_COLUMNS: Columns[ContestantView] = (
 )
 
 
-def ending(answer: ChallengeAnswer, now_ms: int) -> str:
+def ending(ends_ms: int, now_ms: int) -> str:
     """When a contest ends, in words: ``ends in 3 d 4 h``, ``ended 2 h ago``."""
-    if answer.ended:
-        return f"ended {duration(now_ms - answer.ends_ms)} ago"
-    return f"ends in {duration(answer.ends_ms - now_ms)}"
+    return f"ended {duration(now_ms - ends_ms)} ago" if ends_ms <= now_ms else f"ends in {duration(ends_ms - now_ms)}"
 
 
 SUBMISSION_HEAD = ("place", "run", "by", "value", "why")

@@ -253,7 +253,7 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
     rest = [each for each in answer.submissions if not each.position]
     about = (
         f"A contest on the task {answer.task.name} ({answer.task.metric}, {answer.task.direction}), in the network "
-        f"{answer.network}. It {ending(answer, home.now_ms())}, {moment(answer.ends_ms)}."
+        f"{answer.network}. It {ending(answer.ends_ms, home.now_ms())}, {moment(answer.ends_ms)}."
     )
     total = f"{counted(len(answer.submissions), 'submission')} by {counted(len(answer.contestants), 'participant')}."
     few = []

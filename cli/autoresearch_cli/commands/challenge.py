@@ -207,7 +207,7 @@ def close(
     if not before.ended:
         if not now:
             raise Refused(
-                f"the contest {before.title} {ending(before, home.now_ms())}",
+                f"the contest {before.title} {ending(before.ends_ms, home.now_ms())}",
                 hint="wait, or as its founder: autoresearch challenge close --now",
             )
         home.ask(publishing.set_challenge_end, ChallengeEndRequest())
@@ -249,7 +249,7 @@ def grade(
     else:
         print_list(CONTESTANT_COLUMNS, answer.contestants, now_ms=home.now_ms())
     if not answer.ended:
-        say(f"the contest {ending(answer, home.now_ms())}: places may change")
+        say(f"the contest {ending(answer.ends_ms, home.now_ms())}: places may change")
     elif answer.waiting:
         say(f"{counted(answer.waiting, 'submission')} still wait for verifiers: places may change")
 
@@ -262,7 +262,7 @@ def _head(answer: ChallengeAnswer, now_ms: int) -> list[tuple[str, str]]:
         ("task", f"{answer.task.name}: {answer.task.metric}, {answer.task.direction}"),
         *([("metric", f"measured by {MEASURED_BY['stdout']}")] if answer.task.self_reported else []),
         ("attacked", attacked_words(answer.task)),
-        ("end", f"{ending(answer, now_ms)}, {moment(answer.ends_ms)}"),
+        ("end", f"{ending(answer.ends_ms, now_ms)}, {moment(answer.ends_ms)}"),
         ("network", answer.network),
         ("participants", participants),
         *([("runs", quota)] if quota else []),

@@ -11,6 +11,7 @@ from autoresearch import words
 from autoresearch.ask import node
 from autoresearch.ask.runs.answers import RunRow, SinceAnswer
 from autoresearch.errors import BEGIN
+from autoresearch.face.columns.challenges import ending
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
 from autoresearch.face.columns.people import peer_columns
@@ -58,6 +59,22 @@ def _network(net: node.NetworkStatus, now_ms: int) -> str:
     return f"{net.state}: {moved}"
 
 
+def _participation(status: node.StatusAnswer, now_ms: int) -> list[Line]:
+    """Who this participant is, whether it counts, what the network lacks, and until when its contest goes on."""
+    lines: list[Line] = []
+    if status.participant.short:
+        way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
+        why = f" · {reason(status.voter, now_ms)}" if status.voter else way
+        lines.append(("you", person(status.participant) + why))
+    if status.note and not status.to_count:  # first what this participant does, above
+        lines.append(("needed", status.note))
+    elif works_alone(status) and status.participant.short:
+        lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
+    if status.contest_ends_ms is not None:
+        lines.append(("contest", f"{ending(status.contest_ends_ms, now_ms)} → autoresearch challenge show"))
+    return lines
+
+
 def status_lines(status: node.StatusAnswer, now_ms: int) -> list[Line]:
     """Everything about the node, as label and text."""
     lines = [
@@ -68,14 +85,7 @@ def status_lines(status: node.StatusAnswer, now_ms: int) -> list[Line]:
         if status.sandbox is not None:
             parts.append(f"sandbox {status.sandbox} ({status.sandbox_name})")
         lines.append(("daemon", " · ".join(parts)))
-    if status.participant.short:
-        way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
-        why = f" · {reason(status.voter, now_ms)}" if status.voter else way
-        lines.append(("you", person(status.participant) + why))
-    if status.note and not status.to_count:  # first what this participant does, above
-        lines.append(("needed", status.note))
-    elif works_alone(status) and status.participant.short:
-        lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
+    lines += _participation(status, now_ms)
     lines += [("now", line) for line in now_lines(status, now_ms)]
     lines += [("order", order_words(each, now_ms)) for each in status.orders]
     lines += [("queue", queued_line(each)) for each in status.queue]
