@@ -34,7 +34,7 @@ from autoresearch.errors import AutoresearchError, BadMessage, UsageError
 from autoresearch.link import LinkEnded
 from autoresearch.project import acr
 from autoresearch.project.child.child import ProjectSession, do_order, failure_message
-from autoresearch.project.child.members import Members
+from autoresearch.project.child.members import Members, use
 from autoresearch.project.child.messages import (
     Conversation,
     Message,
@@ -204,6 +204,8 @@ def train() -> None:
         )
         teller = FigureWriter(episodes)
         done = ProjectSession(order, teller.figures, lambda: False).run()
+        if done.fault:
+            raise AutoresearchError(done.fault)
         carry_files(begin, out)
         pack_learned(out, folder / LEARNED)
         teller.result(done)
@@ -299,7 +301,9 @@ def examine() -> None:
     project, episodes = environment_project(folder), _episodes(folder)
     tally, talk = Tally(), Conversation.from_environment()
     name = project.component("environment").name
-    inner = Members(project, seed=seed, made=lambda *made: made[2]).default("environment")
+    members = Members(project, seed=seed, made=lambda *made: made[2])
+    use(members)  # an environment draws from the generator that it has there
+    inner = members.default("environment")
     environment = Recorder(inner, tally, map(partial(episode_seed, seed), itertools.count()))
     action_space = getattr(environment, "action_space", None)
     spaces = [description_of(space) for space in (action_space, getattr(environment, "observation_space", None))]

@@ -213,3 +213,30 @@ def test_gymnasium_s_environments_and_spaces_go_over_the_wall(tmp_path: Path, le
     assert [each.status for each in outcomes] == [RunStatus.OK] * 3, outcomes[0].reason
     assert outcomes[0].value == outcomes[1].value != outcomes[2].value
     assert outcomes[0].metrics["steps"] == 400
+
+
+NOISY = """\
+from autoresearch import Environment
+from autoresearch.services.spaces import Discrete
+class Noisy(Environment):
+    action_space = observation_space = Discrete(2)
+    def reset(self, **_):
+        return 0, {}
+    def step(self, action):
+        return 0, float(action) + float(self.rng.normal()), True, False, {}
+"""
+
+
+@pytest.mark.slow
+def test_an_environment_draws_from_the_generator_of_its_run(tmp_path: Path, level: Level) -> None:
+    section = "[environment.noisy]\nclass_name = noisy:Noisy\npath = .\n[benchmark]\nepisodes = 9\n"
+    files = {"agent.ini": "[policy.mine]\nclass_name = mine:Mine\npath = .\n", "mine.py": RIGHT}
+    made, program = task(tmp_path / "task", {"noisy.py": NOISY.encode(), "environment.ini": section.encode()}, files)
+    (tmp_path / "empty").mkdir()
+    pack_learned(tmp_path / "empty", tmp_path / "learned.zip")
+    bench = Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+
+    outcomes = [evaluate(made, program, tmp_path / "learned.zip", bench, seed) for seed in (1, 1, 2)]
+
+    assert [each.status for each in outcomes] == [RunStatus.OK] * 3, outcomes[0].reason
+    assert outcomes[0].value == outcomes[1].value != outcomes[2].value

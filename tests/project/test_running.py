@@ -231,6 +231,59 @@ def test_an_interrupt_keeps_what_was_learned(tmp_path: Path) -> None:
     assert bench(tmp_path, 2).data.metrics["mean_reward"] == -9
 
 
+FAILING = """
+from autoresearch.project.shipped.sarsa import Sarsa
+class Failing(Sarsa):
+    calls = 0
+    def train(self, policy):
+        self.calls += 1
+        if self.calls == {call}:
+            raise RuntimeError("boom")
+        super().train(policy)
+"""
+
+
+@pytest.mark.slow
+def test_an_error_in_training_keeps_what_the_episodes_before_taught_and_names_its_component(tmp_path: Path) -> None:
+    learner(tmp_path)
+    (tmp_path / "failing.py").write_text(FAILING.format(call=4))
+    install(load_project(tmp_path), find_offer("trainer", str(tmp_path / "failing.py"), tmp_path), default=True)
+
+    with pytest.raises(AutoresearchError, match=r"trainer\.failing: failing\.py, line 8: RuntimeError: boom") as caught:
+        train(tmp_path, 9)
+
+    head = head_run(load_project(tmp_path))
+    assert head
+    assert (head.data.status, head.data.metrics["episodes"]) == ("stopped", 3)
+    assert f"what 3 episodes taught is kept as run {head.id}; autoresearch agent reset undoes it" in caught.value.hint
+    (tmp_path / "failing.py").write_text(FAILING.format(call=1))
+    with pytest.raises(AutoresearchError, match="boom"):
+        train(tmp_path, 9)
+    assert len(kept_runs(load_project(tmp_path))) == 1, "nothing was learned before"
+
+
+@pytest.mark.slow
+def test_a_reward_that_is_no_number_ends_the_training_in_its_episode(tmp_path: Path) -> None:
+    learner(tmp_path)
+    spoilt = """
+from autoresearch.project.shipped.corridor import Corridor
+class Spoilt(Corridor):
+    count = 0
+    def reset(self, **options):
+        self.count += 1
+        return super().reset(**options)
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        return observation, float("nan") if self.count == 3 else reward, *rest
+"""
+    (tmp_path / "spoilt.py").write_text(spoilt)
+    install(load_project(tmp_path), find_offer("environment", str(tmp_path / "spoilt.py"), tmp_path), default=True)
+
+    with pytest.raises(AutoresearchError, match="a reward of the environment is no finite number, in episode 3"):
+        train(tmp_path, 10**6)
+    assert kept_runs(load_project(tmp_path)) == []
+
+
 @pytest.mark.slow
 def test_a_changed_run_is_not_read_and_an_unknown_one_is_named(tmp_path: Path) -> None:
     run = train(learner(tmp_path), 5)

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.link import Link, keep_link
 from autoresearch.project import acr
 from autoresearch.project.child import messages
-from autoresearch.project.child.members import Members, failed, use
+from autoresearch.project.child.members import ComponentFailed, Members, failed, use
 from autoresearch.project.child.recording import (
     FIGURE_SECONDS,
     OFFLINE_UPDATES,
@@ -68,9 +68,9 @@ class ProjectSession:
         """Train or benchmark. What was learned is written when it ends, also when it was stopped.
 
         Raises:
-            AutoresearchError: a component is missing, wrong, or raised an error.
+            AutoresearchError: a component is missing, wrong, or raised an error, in training before an episode ended.
         """
-        order, stopped = self._order, False
+        order, stopped, fault = self._order, False, ""
         agent = self._agent()
         self.members.default("environment")
         if order.mode == "train" and "trainer" in order.project.components:
@@ -83,10 +83,14 @@ class ProjectSession:
                 self._bench(agent)
         except Stopped:
             stopped = True
+        except ComponentFailed as error:
+            if order.mode != "train" or not self._tally.rewards:
+                raise
+            traceback.print_exception(error)
+            stopped, fault = True, str(error)
         seconds = time.monotonic() - self._began
         changed = self._changed()
         default = f"policy.{order.project.defaults.get('policy', '')}"
-        _check_finite(self._tally.rewards)
         metrics = self._tally.metrics()
         if self._updates and changed:
             metrics[OFFLINE_UPDATES] = self._updates
@@ -105,6 +109,7 @@ class ProjectSession:
             sorted(".".join(key) if key[0] != AGENT else AGENT for key in self.members.built),
             stopped,
             order.mode == "bench" and default in changed,
+            fault,
         )
 
     def _agent(self) -> Any:  # noqa: ANN401
@@ -165,6 +170,10 @@ class ProjectSession:
         return iter([seed]) if self._order.mode == "train" else map(partial(episode_seed, seed), itertools.count())
 
     def _look(self) -> None:
+        rewards = self._tally.rewards
+        if rewards and not math.isfinite(rewards[-1]):
+            sentence = f"a reward of the environment is no finite number, in episode {len(rewards)}"
+            raise AutoresearchError(sentence, hint="see its step(); nothing is kept: what was learned may be spoiled")
         if self._stopping():
             raise Stopped
         now = time.monotonic()
@@ -241,13 +250,9 @@ def do_order(
     if not order.episodes:
         return checked(order)
     done = ProjectSession(order, tell, stopping).run()
-    _check_finite(done.metrics.values())
-    return [done]
-
-
-def _check_finite(numbers: Iterable[float]) -> None:
-    if not all(map(math.isfinite, numbers)):
+    if not all(map(math.isfinite, done.metrics.values())):
         raise AutoresearchError("a reward of the environment is no finite number", hint="see its step()")
+    return [done]
 
 
 def failure_message(error: Exception) -> messages.OrderFailed:

@@ -68,11 +68,13 @@ def build(component: Component) -> object:
 
 
 def failed(key: str, error: BaseException) -> ComponentFailed:
-    """A component's error as a sentence that names the line."""
+    """A component's error as a sentence that names the line, and the component in whose file that is."""
     if isinstance(error, ComponentFailed):
         return error
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not _is_ours(each.filename)]
     place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    owners = {each.file: each.key for members in _current for each in members.project.all()}
+    key = next((owners[each.filename] for each in reversed(frames) if each.filename in owners), key)
     if isinstance(error, ModuleNotFoundError) and error.name:
         in_file = f" ({place})" if place else ""
         if error.name.startswith(f"{PACKAGE}."):

@@ -100,7 +100,10 @@ class ComponentChecked(msgspec.Struct, frozen=True, tag="checked"):
 
 
 class OrderDone(msgspec.Struct, frozen=True, tag="done"):
-    """A run ended: in full, or ``stopped`` before. ``changed``: the policy's state changed in a benchmark run."""
+    """A run ended: in full, or ``stopped`` before. ``changed``: the policy's state changed in a benchmark run.
+
+    ``fault`` is the error of a component that ended a training, which keeps what was learned in the episodes before.
+    """
 
     metrics: dict[str, int | float]
     curve: list[float]
@@ -108,6 +111,7 @@ class OrderDone(msgspec.Struct, frozen=True, tag="done"):
     used: list[str]
     stopped: bool = False
     changed: bool = False
+    fault: str = ""
 
 
 class OrderFailed(msgspec.Struct, frozen=True, tag="failed"):

@@ -333,8 +333,8 @@ def run_boxed(
         if done is None or outcome.checkpoint is None:
             raise _ended(outcome, log)
         unpack_learned(outcome.checkpoint.replace(scratch.folder / LEARNED), Path(order.out))
-    # A run says that it was stopped only where somebody did.
-    done = msgspec.structs.replace(done, stopped=done.stopped and stopped)
+    # A run says that it was stopped only where somebody did, or a component's error.
+    done = msgspec.structs.replace(done, stopped=done.stopped and (stopped or bool(done.fault)))
     return [_plausible(done, time.monotonic() - began)]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.project import model
 from autoresearch.project.child.messages import (
     ComponentChecked,
@@ -38,7 +38,7 @@ from autoresearch.project.runs.process import Box, RunStopped, box_here, run_box
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import Announcement, Service, reserved
-from autoresearch.text import one_line
+from autoresearch.text import counted, one_line
 
 if TYPE_CHECKING:
     from autoresearch.services.links.sockets import KeyPair
@@ -90,7 +90,10 @@ class RunInProgress:
     started: int
 
     def keep(self, done: OrderDone, *, level: int = 0) -> kept.LocalRun:
-        """Keep what the run left in its folder, as the project's newest; ``level`` is the sandbox that it ran in."""
+        """Keep what the run left in its folder, as the project's newest; ``level`` is the sandbox that it ran in.
+
+        Raises AutoresearchError where a component's error ended it: what was learned before that is kept.
+        """
         project, parent, order = self.project, self.parent, self.order
         kept.carry_state(parent, self.folder / kept.DATA)
         used = [each for each in project.all() if each.key in done.used]
@@ -117,7 +120,12 @@ class RunInProgress:
             policy_changed=done.changed,
             policy=policy,
         )
-        return kept.keep_run(project, self.folder, data, model.parameters_text(used))
+        run = kept.keep_run(project, self.folder, data, model.parameters_text(used))
+        if done.fault:
+            back = f"autoresearch agent reset{f' --to {parent.id}' if parent else ''}"
+            before = counted(int(done.metrics["episodes"]), "episode")
+            raise AutoresearchError(done.fault, hint=f"what {before} taught is kept as run {run.id}; {back} undoes it")
+        return run
 
 
 @contextmanager
