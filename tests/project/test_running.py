@@ -279,9 +279,9 @@ class Spoilt(Corridor):
     (tmp_path / "spoilt.py").write_text(spoilt)
     install(load_project(tmp_path), find_offer("environment", str(tmp_path / "spoilt.py"), tmp_path), default=True)
 
-    with pytest.raises(AutoresearchError, match="a reward of the environment is no finite number, in episode 3"):
+    with pytest.raises(AutoresearchError, match="is no finite number: nan, in step 1 of episode 3"):
         train(tmp_path, 10**6)
-    assert kept_runs(load_project(tmp_path)) == []
+    assert [run.data.metrics["episodes"] for run in kept_runs(load_project(tmp_path))] == [2]
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.link import Link, keep_link
 from autoresearch.project import acr
 from autoresearch.project.child import messages
-from autoresearch.project.child.members import ComponentFailed, Members, failed, use
+from autoresearch.project.child.members import Members, failed, use
 from autoresearch.project.child.recording import (
     FIGURE_SECONDS,
     OFFLINE_UPDATES,
@@ -55,7 +55,7 @@ class ProjectSession:
         self._tell = tell
         self._stopping = stopping
         self._began = self._reported_at = time.monotonic()
-        self._tally = Tally(self._look)
+        self._tally = Tally(self._look, only_finite=True)
         self._learned = Path(order.learned) if order.learned else None
         self._states: dict[str, str] = {}  # what each policy, and the agent, knew at first
         self._updates = 0
@@ -83,7 +83,7 @@ class ProjectSession:
                 self._bench(agent)
         except Stopped:
             stopped = True
-        except ComponentFailed as error:
+        except AutoresearchError as error:
             if order.mode != "train" or not self._tally.rewards:
                 raise
             traceback.print_exception(error)
@@ -170,10 +170,6 @@ class ProjectSession:
         return iter([seed]) if self._order.mode == "train" else map(partial(episode_seed, seed), itertools.count())
 
     def _look(self) -> None:
-        rewards = self._tally.rewards
-        if rewards and not math.isfinite(rewards[-1]):
-            sentence = f"a reward of the environment is no finite number, in episode {len(rewards)}"
-            raise AutoresearchError(sentence, hint="see its step(); nothing is kept: what was learned may be spoiled")
         if self._stopping():
             raise Stopped
         now = time.monotonic()

@@ -14,10 +14,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from autoresearch.errors import AutoresearchError
 from autoresearch.judging.statistics import RANDOM, RANDOM_ERROR, SOLVED
 from autoresearch.project.child.messages import RunFigures
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.task.model import episode_seed
+from autoresearch.text import one_line
 
 # An episode is cut after so many steps: a policy may never find the end.
 MOST_EPISODE_STEPS = 100_000
@@ -44,9 +46,13 @@ class Stopped(BaseException):
 
 
 class Tally:
-    """The rewards of the episodes so far, over all environments of a run. ``look`` is called every few steps."""
+    """The rewards of the episodes so far, over all environments of a run. ``look`` is called every few steps.
 
-    def __init__(self, look: Callable[[], None] = lambda: None) -> None:
+    ``only_finite``: a reward that is no finite number is an error at once, before anything learns from it.
+    """
+
+    def __init__(self, look: Callable[[], None] = lambda: None, *, only_finite: bool = False) -> None:
+        self.only_finite = only_finite
         self.rewards: list[float] = []
         self.recorders: list[Recorder] = []
         self.remember: Callable[..., object] | None = None
@@ -143,6 +149,8 @@ class Recorder:
         if len(result) != 5:
             result = five(result)
         rewards = self._rewards
+        if self._tally.only_finite:
+            self._check(result[1])
         rewards.append(result[1])
         if self._tally.remember is not None:
             self._remember(action, result)
@@ -151,6 +159,17 @@ class Recorder:
         elif not len(rewards) % _LOOK_STEPS:
             return self._checked(result)
         return result  # type: ignore[no-any-return]
+
+    def _check(self, reward: Any) -> None:  # noqa: ANN401
+        """Raises AutoresearchError where a reward is no finite number."""
+        try:
+            if math.isfinite(reward):
+                return
+        except (TypeError, ValueError, OverflowError):
+            pass
+        sentence = f"a reward of the environment is no finite number: {one_line(repr(reward), 60)}"
+        where = f"in step {len(self._rewards) + 1} of episode {len(self._tally.rewards) + 1}"
+        raise AutoresearchError(f"{sentence}, {where}", hint="see its step()")
 
     def _checked(self, result: tuple[Any, Any, bool, bool, Any]) -> tuple[Any, Any, bool, bool, Any]:
         """The step as it was, or as the last of an episode that is too long."""
