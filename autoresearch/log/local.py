@@ -126,10 +126,12 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
 class ModelLedger(LocalFile):
     """What models and commands were asked for, how it went and what it cost."""
 
-    def note(self, call: ModelCall) -> None:
-        """Keep one attempt."""
-        row = (call.time_ms, call.proposer, call.failure, call.tokens, call.cost, call.seconds, call.retry_ms)
-        self.connection.execute("INSERT INTO model_call VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    def note(self, call: ModelCall, setup: str) -> None:
+        """Keep one attempt of a proposer that was set up so: what others said before does not hold for it."""
+        if setup != self._setup(call.proposer)[0]:
+            row = (f"setup {call.proposer}", msgspec.json.encode((setup, call.time_ms)))
+            self.connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
+        self.connection.execute("INSERT INTO model_call VALUES (?, ?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(call))
         self.connection.execute("DELETE FROM model_call WHERE time_ms < ?", (call.time_ms - KEPT_MS,))
 
     def spent(self, proposer: str, *, since_ms: int) -> ModelCost:
@@ -141,13 +143,21 @@ class ModelLedger(LocalFile):
         ).fetchone()
         return ModelCost(**dict(zip(ModelCost.__struct_fields__, row, strict=True)))
 
-    def last(self, proposer: str, *, limit: int = 8) -> list[ModelCall]:
-        """The newest attempts of a proposer, the newest first."""
+    def last(self, proposer: str, setup: str, *, limit: int = 8) -> list[ModelCall]:
+        """The newest attempts of a proposer that was set up so, the newest first."""
+        last_setup, since_ms = self._setup(proposer)
+        if setup != last_setup:
+            return []
         rows = self.connection.execute(
-            "SELECT * FROM model_call WHERE proposer = ? ORDER BY time_ms DESC, rowid DESC LIMIT ?", (proposer, limit)
+            "SELECT * FROM model_call WHERE proposer = ? AND time_ms >= ? ORDER BY time_ms DESC, rowid DESC LIMIT ?",
+            (proposer, since_ms, limit),
         )
         names = ModelCall.__struct_fields__
         return [ModelCall(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def _setup(self, proposer: str) -> tuple[str, int]:
+        row = self.connection.execute("SELECT json FROM value WHERE name = ?", (f"setup {proposer}",)).fetchone()
+        return msgspec.json.decode(row[0], type=tuple[str, int]) if row else ("", 0)
 
     def plan(self, task: bytes, proposer: str) -> str:
         """What a proposer wrote down for itself after its last change of a task, or an empty text."""

@@ -66,6 +66,10 @@ def _with_log(answer: node.StatusAnswer, now: ServiceStatus, parts: NodeParts) -
     # Between being given to a worker and its beginning a run would stand in both places.
     in_hand = {worker.proposal for worker in workers if worker.run}
     task, level = folders.find(now.front.task), parts.level
+    # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
+    followed = followed_task(notebook, task.digest if task and now.is_working else None, folders.archived())
+    if followed:
+        task = folders.task_with(bytes.fromhex(followed.digest))
     answer = msgspec.structs.replace(
         answer,
         until_ms=agenda.paused_until_ms if agenda.paused else now.front.until_ms,
@@ -78,8 +82,7 @@ def _with_log(answer: node.StatusAnswer, now: ServiceStatus, parts: NodeParts) -
         records=log.records.count(),
         unsettled=log.todo.count(),
         mine=log.records.count(author=me),
-        # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
-        task=followed_task(notebook, task.digest if task and now.is_working else None, folders.archived()),
+        task=followed,
         net=parts.sync.status() if parts.sync else NO_NETWORK,
         workers=workers,
         verifying=verifying_part(now, notebook, parts.verifying.waiting(), obstacle=parts.verifying.obstacle()),

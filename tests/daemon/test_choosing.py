@@ -122,13 +122,17 @@ def test_pauses_double_up_to_an_hour_and_end_with_a_success() -> None:
 def test_the_ledger_sums_what_was_spent_in_a_time(tmp_path: Path) -> None:
     file = tmp_path / "ledger.sqlite"
     with ModelLedger(file) as ledger, ModelLedger(file) as reopened:
-        ledger.note(ModelCall(time_ms=1_000, proposer=LLM, tokens=5, cost=0.5, seconds=2.0))
-        reopened.note(ModelCall(time_ms=2_000, proposer=LLM, failure="no", tokens=7, cost=0.25))
-        reopened.note(ModelCall(time_ms=2_000, proposer=COMMAND))
+        ledger.note(ModelCall(time_ms=1_000, proposer=LLM, tokens=5, cost=0.5, seconds=2.0), "a")
+        reopened.note(ModelCall(time_ms=2_000, proposer=LLM, failure="no", tokens=7, cost=0.25), "a")
+        reopened.note(ModelCall(time_ms=2_000, proposer=COMMAND), "")
         assert ledger.spent(LLM, since_ms=0) == ModelCost(starts=2, failures=1, tokens=12, cost=0.75, seconds=2.0)
         assert ledger.spent(LLM, since_ms=1_500).tokens == 7
-        assert [each.time_ms for each in ledger.last(LLM)] == [2_000, 1_000]
-        ledger.note(ModelCall(time_ms=1_000 + 100 * DAY_MS, proposer=LLM))
+        assert [each.time_ms for each in ledger.last(LLM, "a")] == [2_000, 1_000]
+        assert ledger.last(LLM, "another key") == [], "what one key said holds for no other"
+        ledger.note(ModelCall(time_ms=3_000, proposer=LLM), "another key")
+        assert [each.time_ms for each in ledger.last(LLM, "another key")] == [3_000]
+        assert ledger.last(LLM, "a") == []
+        ledger.note(ModelCall(time_ms=1_000 + 100 * DAY_MS, proposer=LLM), "a")
         assert ledger.spent(LLM, since_ms=0).starts == 1
 
 

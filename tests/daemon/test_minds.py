@@ -104,7 +104,7 @@ def test_a_model_is_asked_for_changes_of_several_kinds_and_the_record_says_which
         return proposal("Y", "0.1", str(round(0.1 - next(tried) / 1000, 3)))
 
     with serving(worse) as model:
-        runs = work(start(**with_model(model.url)), 16, "llm")
+        runs = work(start(**with_model(model.url)), 28, "llm")
         prompts = [str(question["messages"][0]["content"]) for question in model.requests]
     changes = [run for run in runs if by(run) == "llm/scripted"]
     kinds = [run.proposed_by.rpartition("/")[2] for run in changes]

@@ -164,7 +164,7 @@ def test_questions_are_bounded_in_number_and_in_bytes(bench: Bench) -> None:
     assert len(model.requests) == 4
     assert "no more questions" in model.requests[3]["messages"][-1]["content"]
     with ModelLedger(bench.folder / "local.sqlite") as ledger:
-        assert ledger.last(LLM)[0].tokens == 40
+        assert ledger.spent(LLM, since_ms=0).tokens == 40
 
 
 def test_bytes_of_answers_are_bounded(bench: Bench) -> None:

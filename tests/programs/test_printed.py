@@ -72,7 +72,7 @@ def test_nearly_all_seen_is_right_and_nothing_wrong_without_a_doubt(kind: str) -
 HOSTILE: dict[str, Callable[[], str]] = {
     "bytes": lambda: "\x00\ufffd\x07\ufffd" * 50_000 + "\n",
     "a name of 10 kB": lambda: "n" * 10_000 + ": 3.0\n",
-    "a million names": lambda: "".join(f"m{i}: {i}\n" for i in range(1_000_000)),
+    "many names": lambda: "".join(f"m{i}: {i}\n" for i in range(200_000)),
     "a million numbers in a line": lambda: "1.0 " * 1_000_000 + "\n",
     "a long curve": lambda: "val_loss: 0.7\n" * 300_000,
     "brackets that nobody closes": lambda: "[" * 200_000 + "\n",

@@ -140,7 +140,8 @@ def objection(name: str, settings: Settings, standing: ProposerStanding, now_ms:
         return f"{today.cost:.2f} spent in 24 hours: the limit {setting} is reached"
     if now_ms < standing.ready_ms:
         seconds = (standing.ready_ms - now_ms + 999) // 1000
-        return f"{standing.failure}; it is asked again in {seconds} s"
+        why, arrow, way = standing.failure.partition(" → ")
+        return f"{why}; it is asked again in {seconds} s{arrow}{way}"
     return ""
 
 
@@ -208,7 +209,8 @@ def _sums(log: Log, runs: Iterable[Record], task: Task, key: Callable[[str], str
         above = parents.get(body.parent) if body.parent else None
         best = best if above is None else min(best, sign * above)
         value = math.inf if body.value is None else sign * body.value
-        gain = best - value - (task.metric.noise or 0.0) if value < best < math.inf else 0.0
+        is_change = body.parent is not None  # a baseline is a beginning
+        gain = best - value - (task.metric.noise or 0.0) if is_change and value < best < math.inf else 0.0
         before = sums[name := key(body.proposed_by)]
         sums[name] = ProposerResults(
             runs=before.runs + 1,

@@ -154,9 +154,8 @@ def now_lines(status: node.StatusAnswer, now_ms: int) -> list[str]:
 def proposer_line(proposer: node.ProposerStatus) -> str:
     """Who invents changes, what that brought and cost, and what keeps it from it."""
     name = f"{proposer.name} ({proposer.model})" if proposer.model else proposer.name
-    brought = (
-        f"{counted(proposer.runs, 'run')}, {proposer.better} better than their parent by {value(proposer.gain)} in all"
-    )
+    gain = f", by {value(proposer.gain)} in all beyond the noise" if proposer.better else ""
+    brought = f"{counted(proposer.runs, 'run')}, {proposer.better} better than the best before{gain}"
     cost = f"cost {proposer.cost:.2f}" if proposer.cost else ""
     state = proposer.reason if proposer.state == "waiting" else ""
     return " · ".join(filter(None, (name, brought if proposer.runs else "", cost, state)))

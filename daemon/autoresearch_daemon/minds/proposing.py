@@ -6,6 +6,7 @@ the ledger.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 import time
@@ -80,7 +81,7 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
     if building_on is None:
         return ""  # the search proposes the baseline first
     with ModelLedger(occasion.ledger) as ledger:
-        standings = {name: standing(ledger, name, now_ms()) for name in (sharing.LLM, sharing.COMMAND)}
+        standings = {name: standing(ledger, name, settings, now_ms()) for name in (sharing.LLM, sharing.COMMAND)}
         brought = (
             sharing.brought_by(log, ledger, task, me, (sharing.SEARCH, sharing.LLM, sharing.COMMAND))
             if occasion.proposer == sharing.MIX
@@ -94,15 +95,14 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         history = gather(log, blobs, task, now_ms=now_ms(), me=me, proposer=name, plan=plan)
         if history.best.source is None:
             return "the best program has not come to this machine yet"
-        turn = Turn(ledger, chosen)
+        turn = Turn(ledger, chosen, setup_of(settings, chosen))
         operator = Operator(
             sharing.choose(sharing.operators_brought(log, task, me, chosen, usable_operators(history)), draws)
         )
         try:
             change = _change(Desk(log, blobs, me, None, occasion.ledger, now_ms), occasion, history, turn, operator)
         except ModelFailure as error:
-            turn.end(str(error), error.retry_seconds)
-            return f"{error} → {error.hint}" if error.hint else str(error)
+            return turn.fail(error)
         turn.end()
         if change.plan:
             ledger.keep_plan(task.digest, name, plain_line(change.plan, PLAN_CHARACTERS))
@@ -122,18 +122,27 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
     )
 
 
-def standing(ledger: ModelLedger, name: str, at_ms: int) -> sharing.ProposerStanding:
-    """How a proposer stands at a time."""
-    last = ledger.last(name)
+def setup_of(settings: Settings, name: str) -> str:
+    """What stands for how a proposer is set up, its key included where a variable has it."""
+    llm = settings.llm
+    keys = [llm.key_variable] if llm.key_variable else ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
+    parts = (llm, [os.environ.get(key, "") for key in keys]) if name == sharing.LLM else settings.agent
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def standing(ledger: ModelLedger, name: str, settings: Settings, at_ms: int) -> sharing.ProposerStanding:
+    """How a proposer that is set up so stands at a time."""
+    last = ledger.last(name, setup_of(settings, name))
     failure = last[0].failure if last else ""
     return sharing.ProposerStanding(ledger.spent(name, since_ms=at_ms - DAY_MS), not_before_ms(last), failure)
 
 
 class Turn:
-    """One attempt of a proposer, and what it costs."""
+    """One attempt of a proposer that is set up so, and what it costs."""
 
-    def __init__(self, ledger: ModelLedger, proposer: str) -> None:
+    def __init__(self, ledger: ModelLedger, proposer: str, setup: str) -> None:
         self.proposer = proposer
+        self._setup = setup
         self._ledger = ledger
         self._tokens, self._cost = 0, 0.0
         self._began = time.monotonic()
@@ -149,6 +158,12 @@ class Turn:
         tokens, cost = today.tokens + self._tokens, today.cost + self._cost
         return not (day_tokens and tokens >= day_tokens) and not (day_cost and cost >= day_cost)
 
+    def fail(self, error: ModelFailure) -> str:
+        """Keep that it gave no change; returns why, with what to do."""
+        failure = f"{error} → {error.hint}" if error.hint else str(error)
+        self.end(failure, error.retry_seconds)
+        return failure
+
     def end(self, failure: str = "", retry_seconds: float = 0.0) -> None:
         """Keep how it went."""
         at_ms = now_ms()
@@ -161,7 +176,8 @@ class Turn:
                 cost=self._cost,
                 seconds=time.monotonic() - self._began,
                 retry_ms=at_ms + int(retry_seconds * 1000) if retry_seconds else 0,
-            )
+            ),
+            self._setup,
         )
 
 
@@ -206,7 +222,7 @@ def proposers_status(
         brought = sharing.brought_by(log, ledger, task, me, names) if task else {}
         reasons = []
         for name in names:
-            stands = standing(ledger, name, now_ms)
+            stands = standing(ledger, name, settings, now_ms)
             reason = sharing.objection(name, settings, stands, now_ms)
             mine = brought.get(name)
             reasons.append(
@@ -232,15 +248,16 @@ def in_sentences(plain: AskAnswer, settings: Settings, ledger: Path) -> AskAnswe
     if not settings.llm.model:
         return msgspec.structs.replace(plain, reason="no language model is configured: see llm.model")
     with ModelLedger(ledger) as model_ledger:
-        reason = sharing.objection(sharing.LLM, settings, standing(model_ledger, sharing.LLM, now_ms()), now_ms())
+        reason = sharing.objection(
+            sharing.LLM, settings, standing(model_ledger, sharing.LLM, settings, now_ms()), now_ms()
+        )
         if reason:
             return msgspec.structs.replace(plain, reason=reason)
-        turn = Turn(model_ledger, sharing.LLM)
+        turn = Turn(model_ledger, sharing.LLM, setup_of(settings, sharing.LLM))
         try:
             text, cited = _asked(plain, settings, turn)
         except ModelFailure as error:
-            turn.end(str(error), error.retry_seconds)
-            return msgspec.structs.replace(plain, reason=f"{error} → {error.hint}" if error.hint else str(error))
+            return msgspec.structs.replace(plain, reason=turn.fail(error))
         turn.end()
     return msgspec.structs.replace(plain, text=text, cited=cited, model=settings.llm.model)
 
@@ -261,9 +278,9 @@ def written_cheat(request: CheatRequest, settings: Settings, ledger: Path, spool
         raise UsageError("no model and no agent's command is set up, so nobody can write one", hint=hint)
     chosen, rules = names[-1], attack_rules(task, request.tried)
     with ModelLedger(ledger) as model_ledger, tempfile.TemporaryDirectory(prefix="mind-", dir=spool) as scratch:
-        if reason := sharing.objection(chosen, settings, standing(model_ledger, chosen, now_ms()), now_ms()):
+        if reason := sharing.objection(chosen, settings, standing(model_ledger, chosen, settings, now_ms()), now_ms()):
             raise CannotRunHere(reason)
-        turn = Turn(model_ledger, chosen)
+        turn = Turn(model_ledger, chosen, setup_of(settings, chosen))
         try:
             if chosen == sharing.COMMAND:
                 from autoresearch_daemon.minds.agent_command import change_by_command
@@ -280,7 +297,7 @@ def written_cheat(request: CheatRequest, settings: Settings, ledger: Path, spool
                 within = partial(turn.is_within, model.day_tokens, model.day_cost)
                 cheat = change_by_model(prompt, rules, model, turn.spend, may_go_on=within)
         except ModelFailure as error:
-            turn.end(str(error), error.retry_seconds)
+            turn.fail(error)
             raise CannotRunHere(str(error), hint=error.hint) from error
         turn.end()
     return CheatAnswer(

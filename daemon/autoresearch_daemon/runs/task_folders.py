@@ -53,12 +53,15 @@ class TaskFolders:
         task = self.find(folder)
         return task.name if task else Path(folder).name
 
+    def task_with(self, digest: bytes) -> Task | None:
+        """The task with this digest, of those whose folder was read; None: none is it."""
+        return next((task for task in self._tasks.values() if task.digest == digest), None)
+
     def task_of(self, plan: Plan) -> Task:
         """The task of a plan. Raises NotFound."""
-        for task in self._tasks.values():
-            if task.digest == plan.task:
-                return task
-        raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
+        if (task := self.task_with(plan.task)) is None:
+            raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
+        return task
 
     def archived(self) -> frozenset[bytes]:
         """The tasks that a person archived on this machine."""
