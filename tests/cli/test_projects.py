@@ -192,11 +192,13 @@ def test_a_component_of_ones_own_stays_where_it_is(cli: Cli) -> None:
     unpublished = cli("show", made.id[:6])
     assert (unpublished.exit_code, f"autoresearch publish {made.id}" in unpublished.stderr) == (4, True)
     unclear = cli("install", "policy", "./own", "--class", "sub.right:Absent", "--name", "absent")
-    assert unclear.exit_code == 0
+    assert (unclear.exit_code, "has no class Absent" in unclear.stderr) == (4, True)
+    ok(cli, "install policy ./own --class sub.right:Right --name gone")
+    Path("own/sub/right.py").write_text("class Left: ...\n")
     broken = cli("list", "--check")
     assert broken.exit_code == 1
-    assert "policy absent can't be loaded" in broken.stderr
-    assert "has no class Absent" in broken.stderr
+    assert "policy gone can't be loaded" in broken.stderr
+    assert "has no class Right" in broken.stderr
 
 
 @pytest.mark.slow
@@ -205,6 +207,11 @@ def test_a_sweep_keeps_the_best(cli: Cli) -> None:
     ok(cli, "install policy q_table")
     ok(cli, "install trainer sarsa")
     first = answer(cli, "train 1").run
+    whole = cli("train", "--sweep", "trainer.epsilon=[0.1,0.2]")
+    assert (whole.exit_code, "not “[0.1,0.2]”" in whole.stderr) == (2, True)
+    trained = cli("train", "1", "--set", "trainer.epsilon=0.2")
+    assert "→ autoresearch run --set trainer.epsilon=0.2" in trained.stderr
+    ok(cli, f"agent reset --to {first.id}")
     output = ok(cli, "train 150 --sweep trainer.learning_rate=0.0,0.3 --json").splitlines()
     rows = msgspec.json.decode(output[-1], type=SweepAnswer).rows
     assert [row.parameters["trainer.learning_rate"] for row in rows] == ["0.3", "0.0"]
@@ -292,6 +299,7 @@ def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None
         ("run --from abc", 4, "has no run abc"),
         ("run --set policy=3", 4, "this project has no policy 3"),
         ("train --sweep trainer.x", 2, "names no values"),
+        ("train 0", 2, "0 episodes train nothing"),
         ("install environment gym:NoSuchGame-v1", 4, "Gymnasium has no environment"),
     ):
         result = cli(*words.split())

@@ -219,7 +219,7 @@ def go_on(learned: Path | None, kind: str, name: str, component: Any) -> None:  
         component.load_state_dict(state)
     except Exception as error:
         failure = failed(key, error)
-        hint = "autoresearch agent reset begins anew; --from RUN takes the state of another run"
+        hint = "repeat the --set of that run; --from RUN takes another's state, autoresearch agent reset begins anew"
         raise AutoresearchError(f"{key} can't go on from what it learned before: {failure}", hint=hint) from error
 
 

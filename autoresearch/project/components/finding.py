@@ -326,6 +326,11 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Co
         raise UsageError(f"{file.name} can't be imported: it has a dot in its name", hint="rename the file")
     if not short:
         short = _lone_class(file, kind)
+    elif not re.search(rf"(?<!\w){re.escape(short)}(?!\w)", file.read_text(errors="replace")):
+        names = ", ".join(each.name for each in _classes(file))
+        raise NotFound(
+            f"{file} has no class {one_line(short, 60)}", hint=f"it has {names}" if names else "--class NAME"
+        )
     root = path if path.is_dir() else file.parent
     while root not in (folder, root.parent) and (root / INIT_FILE).is_file():  # its package's name is part of its own
         root = root.parent

@@ -12,7 +12,7 @@ import typer
 from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.project.components import installing
-from autoresearch.project.components.finding import find_offer, shipped_offers, unchecked_id
+from autoresearch.project.components.finding import METHODS, find_offer, shipped_offers, unchecked_id
 from autoresearch.project.components.installing import install as put
 from autoresearch.project.components.installing import uninstall as take
 from autoresearch.project.components.installing import use as choose
@@ -23,6 +23,7 @@ from autoresearch.project.runs.running import check_project
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.consent import allow_reaches, check_reaches, is_allowed, list_digest
 from autoresearch.task.guessing import programs_in
+from autoresearch.text import did_you_mean
 from autoresearch_cli import home
 from autoresearch_cli.agent import models
 from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox
@@ -145,6 +146,8 @@ def install(  # noqa: PLR0913 - each is an option of the command
     _show(changed, json=json)
     is_default = changed.defaults.get(offer.type) == offer.name
     say(f"installed {offer.type} {offer.name}{', the default' if is_default else ''}")
+    if offer.type not in {*METHODS, *project.components} and (usual := did_you_mean(offer.type, METHODS)):
+        say(f"{offer.type} is a new type of this project: {usual}")
     following = "train" if "trainer" in changed.defaults else "run"
     say(f"→ autoresearch {following if is_default else f'use {offer.type} {offer.name}'}")
 

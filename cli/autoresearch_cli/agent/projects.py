@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import msgspec
@@ -161,8 +162,8 @@ def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: i
         return do_project_run(choices, mode, episodes, now_ms=home.now_ms, box=sandbox, on_figures=show)
 
 
-def finish_run(run: LocalRun, *, json: bool) -> None:
-    """Show a run that was kept, and what to do next; leave with 130 when a person stopped it."""
+def finish_run(run: LocalRun, *, json: bool, assignments: Sequence[str] = ()) -> None:
+    """Show a run that was kept, and what to do next, with what this one was given; leave with 130 when it stopped."""
     if json:
         print_json(models.ProjectRunAnswer(run=run_view(run)))
     else:
@@ -175,7 +176,8 @@ def finish_run(run: LocalRun, *, json: bool) -> None:
         remark = counting if run.data.learns_on_run else "the change is not kept"
         say(f"the policy changed in a benchmark run; {remark}")
     if not json:
-        say("→ autoresearch run" if run.data.mode == "train" else "→ autoresearch list --runs")
+        given = "".join(f" --set {quote(each)}" for each in assignments)
+        say(f"→ autoresearch run{given}" if run.data.mode == "train" else "→ autoresearch list --runs")
     if stopped:
         raise typer.Exit(STOPPED)
 

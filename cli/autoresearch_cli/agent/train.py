@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,8 @@ EPISODES = 100
 MEASURED_EPISODES = 20
 MOST_COMBINATIONS = 256
 MOST_ACTORS = 64
+# A value of several: a list in brackets, a text in quotes, or all up to the next comma.
+_VALUE = re.compile(r"(?:\[[^\]]*\]|\{[^}]*\}|\"[^\"]*\"|'[^']*'|[^,])+")
 app = CommandApp()
 
 
@@ -64,6 +67,8 @@ def train(  # noqa: PLR0913 - each is an option of the command
 ) -> None:
     """Train a project's policy and keep the run. It goes on from what the newest run had learned."""
     if ini.isdecimal() and count is None and not Path(ini).exists():
+        if not int(ini):
+            raise UsageError("0 episodes train nothing", hint="autoresearch train 100")
         ini, count = "", int(ini)
     path = projects.project_path(ini or file)
     number = count or episodes or EPISODES
@@ -77,7 +82,8 @@ def train(  # noqa: PLR0913 - each is an option of the command
     elif sweep:
         _sweep(choices, number, _values(sweep), json=json)
     else:
-        projects.finish_run(projects.do_run(choices, "train", number, actors=actors, json=json), json=json)
+        run = projects.do_run(choices, "train", number, actors=actors, json=json)
+        projects.finish_run(run, json=json, assignments=choices.assignments)
 
 
 @app.command(
@@ -153,7 +159,7 @@ def _values(sweep: list[str]) -> list[list[str]]:
     axes: list[list[str]] = []
     for text in sweep:
         name, values = _split(text)
-        axis = [f"{name}={value.strip()}" for value in values.split(",") if value.strip()]
+        axis = [f"{name}={value.strip()}" for value in _VALUE.findall(values) if value.strip()]
         if not axis or not name:
             raise UsageError(f"“{text}” names no values", hint="--sweep trainer.learning_rate=0.1,0.5")
         axes.append(axis)

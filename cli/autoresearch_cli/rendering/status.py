@@ -335,7 +335,7 @@ def ask_it(service: Service) -> str:
     address, port = service.place
     keys = ", keys=…" if service.public_key else ""
     call = _ASKED[service.kind].format(place=f'"{address}", {port}{keys}', port=port)
-    return f"autoresearch.services{call}"
+    return f"autoresearch.services.{call}"
 
 
 def print_peers(answer: node.PeersAnswer, *, now_ms: int) -> None:
