@@ -456,15 +456,19 @@ def write_setting(path: Path, name: str, text: str) -> None:
     """Change one setting in the file, keeping its comments and order; the file is replaced as a whole.
 
     Raises:
-        UsageError: there is no such setting, or the value does not fit.
+        UsageError: there is no such setting, the value does not fit, or the file is not TOML.
     """
     import tomlkit
+    from tomlkit.exceptions import ParseError
 
     types = setting_types()
     if name not in types:
         raise unknown_setting(name, where="config set")
     value = parse_setting(name, text, types[name][0])
-    document = tomlkit.parse(path.read_text()) if path.exists() else tomlkit.document()
+    try:
+        document = tomlkit.parse(path.read_text()) if path.exists() else tomlkit.document()
+    except ParseError as error:
+        raise UsageError(f"{path} is not TOML: {error}", hint="autoresearch node config edit") from None
     section, _, key = name.partition(".")
     table = document.setdefault(section, tomlkit.table())
     table[key] = value

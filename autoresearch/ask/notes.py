@@ -166,7 +166,7 @@ def note_on(
             raise UsageError("a note in place of another has its evidence and its task", hint="leave both out")
         if next(iter(log.mentions.runs_that_link(before.id)), None) is not None:
             raise Refused(f"runs cite {name}: without it nobody could read what they tried", hint="write a new note")
-        return msgspec.structs.replace(body, topic=request.topic, text=text), tuple(before.links), before
+        return msgspec.structs.replace(body, topic=request.topic or body.topic, text=text), tuple(before.links), before
     named = find_task(log, request.task, author=author, archived=archived) if request.task else None
     evidence = tuple(
         dict.fromkeys(
@@ -177,7 +177,7 @@ def note_on(
     if len(tasks) > 1:
         raise UsageError("the evidence is on several tasks", hint="a note is on one task: leave --task or a run out")
     task = next(iter(tasks), None) or find_task(log, author=author, archived=archived).digest
-    return Note(topic=request.topic, text=text, task=task), evidence, None
+    return Note(topic=request.topic or "insight", text=text, task=task), evidence, None
 
 
 def _task_of_run(log: Log, run: bytes) -> bytes:

@@ -400,11 +400,12 @@ class NoteRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     Without evidence it is on the task that is named, by its name or digest, or on the one worked on last.
     ``instead_of`` is an own note, its id or a beginning of it: this one has its task and evidence, and it is withdrawn.
+    An empty ``topic`` is that of the note which it replaces, or an insight.
     """
 
     text: Annotated[str, Meta(min_length=1, max_length=NOTE_CHARACTERS)]
     evidence: Annotated[list[Annotated[str, Meta(min_length=1, max_length=128)]], Meta(max_length=NOTE_EVIDENCE)] = []
-    topic: Literal["insight", "hypothesis"] = "insight"
+    topic: Literal["", "insight", "hypothesis"] = ""
     task: Annotated[str, Meta(max_length=128)] = ""
     instead_of: Annotated[str, Meta(max_length=128)] = ""
 

@@ -80,21 +80,21 @@ def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
 def open_desk(task: str | None = None) -> Iterator[Desk]:
     """Open the log of this machine; without one it is empty. ``task`` is the one that is named.
 
-    Nothing is written, but for what follows from a trust list that no daemon has taken in.
+    Nothing is written, but for what follows from records or a trust list that no daemon has taken in.
     """
     paths, own = home.paths(), home.own_device()
     with ExitStack() as stack:
         manifest = home.manifest()
         log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
-        if paths.log.exists() and not is_weighed(log):
-            _take_in_trust(paths, log)
+        if paths.log.exists() and (log.todo.count() or not is_weighed(log)):
+            _settle(paths, log)
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
         me, seed = (own.public, bytes(own.key)) if own else (None, None)
         yield Desk(log, blobs, me, seed, paths.home_local, home.now_ms, task or "")
 
 
-def _take_in_trust(paths: Paths, log: Log) -> None:
-    """Settle for a short time what follows from another trust list than before, where no daemon does so."""
+def _settle(paths: Paths, log: Log) -> None:
+    """Settle for a short time what follows from records, or another trust list than before, where no daemon does so."""
     # Whoever may not write here, or comes while a daemon works, reads what is settled.
     with (
         suppress(Locked, Refused),

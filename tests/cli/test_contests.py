@@ -18,7 +18,7 @@ from autoresearch_cli.models import ClosedChallengeAnswer, GradesAnswer, NewChal
 from autoresearch.ask.acts.networks import home_networks
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.challenges.answers import ChallengeAnswer
-from autoresearch.ask.challenges.board import ended_words
+from autoresearch.ask.challenges.board import contest_words
 from autoresearch.ask.challenges.founding import parse_end
 from autoresearch.ask.node import StatusAnswer
 from autoresearch.errors import UsageError
@@ -111,9 +111,11 @@ def test_a_contest_from_its_founding_to_its_marks(cli: Cli, toy: Task, tmp_path:
     assert [each.position for each in result.submissions] == [2, 1]
     assert result.ended
     with open_desk() as desk:
-        assert ended_words(desk.log, toy.digest, result.ends_ms - 1) == ""
-        assert ended_words(desk.log, b"?" * 32, result.ends_ms) == ""
-        assert ended_words(desk.log, toy.digest, result.ends_ms + 40_000).startswith("the contest on it ended 40 s ago")
+        assert contest_words(desk.log, toy.digest, result.ends_ms - 1) == ""
+        assert contest_words(desk.log, b"?" * 32, result.ends_ms) == ""
+        assert contest_words(desk.log, toy.digest, result.ends_ms + 40_000).startswith(
+            "the contest on it ended 40 s ago"
+        )
 
     publish(toy, 0.3)
     again = strictly(cli("challenge", "show", "--json").stdout, ChallengeAnswer)
@@ -205,6 +207,8 @@ def test_a_class_has_a_code_and_an_alias_for_each(cli: Cli, toy: Task, tmp_path:
     assert not any(row["invite"] in (tmp_path / "class" / "rules.md").read_text() for row in rows)
     assert "the first 3 runs count" in (tmp_path / "class" / "rules.md").read_text()
     publish(toy, 0.8, 0.7, 0.6, 0.5)
+    with open_desk() as desk:
+        assert "counts your first 3 runs alone" in contest_words(desk.log, toy.digest, desk.now_ms())
     grades = strictly(cli("challenge", "grade", "--json").stdout, GradesAnswer)
     assert [(each.runs, each.counted) for each in grades.contestants if each.runs] == [(4, 3)]
     assert [each.alias for each in grades.contestants if not each.runs] == [row["alias"] for row in rows]
@@ -214,7 +218,10 @@ def test_a_class_has_a_code_and_an_alias_for_each(cli: Cli, toy: Task, tmp_path:
     [first, *rest] = csv.DictReader(marks.read_text().splitlines())
     assert (first["place"], first["reported"], first["counted"]) == ("1", "0.6", "3")
     assert {row["reason"] for row in rest} == {"its code is unused"}
-    admit(KeyPair.from_seed(b"s" * 32), rows[4]["invite"])
+    student = KeyPair.from_seed(b"s" * 32)
+    admit(student, rows[4]["invite"])
+    for word in ("dismiss", "admit"):  # by hand, without a code
+        assert cli("network", word, student.public.hex()).exit_code == 0
     graded = list(csv.DictReader(cli("challenge", "grade", "--csv").stdout.splitlines()))
     assert [row["reason"] for row in graded if row["alias"] == "student-05"] == ["published no run"]
     assert sum(row["reason"] == "its code is unused" for row in graded) == 11

@@ -47,8 +47,9 @@ class ChallengeAnswer(Judged, frozen=True, kw_only=True):
     """A contest. Times are Unix milliseconds, ``runs_each`` is how many runs of each participant count, 0: all.
 
     ``programs`` is the board: as `top`, without what takes no place. ``waiting`` runs are not decided by verifiers yet.
-    ``rules`` is the SHA-256 of the page of rules. ``founder``: this node may set another end. ``submissions`` and
-    ``comparisons`` of the first places are there where they were asked for.
+    ``unsettled`` is how much of the log this node has not judged yet, so that places may change. ``rules`` is the
+    SHA-256 of the page of rules. ``founder``: this node may set another end. ``submissions`` and ``comparisons`` of the
+    first places are there where they were asked for.
     """
 
     schema: str = "autoresearch.challenge/1"
@@ -65,6 +66,7 @@ class ChallengeAnswer(Judged, frozen=True, kw_only=True):
     programs: list[ProgramView] = []
     contestants: list[ContestantView] = []
     waiting: int = 0
+    unsettled: int = 0
     note: str = ""
     submissions: list[SubmissionView] = []
     comparisons: list[Fact] = []

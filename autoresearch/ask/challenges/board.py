@@ -39,7 +39,8 @@ from autoresearch.record.kinds import Admission, Contest
 from autoresearch.record.record import Record
 from autoresearch.task.model import Metric
 from autoresearch.text import age, counted, moment, one_line, sign_of
-from autoresearch.trust.roster import last_word
+from autoresearch.trust.invite import USES_MAX
+from autoresearch.trust.roster import Roster, last_word
 from autoresearch.words import (
     BELIEVABLE,
     COPY,
@@ -95,13 +96,16 @@ def challenge_here(log: Log) -> tuple[Record, FoundTask]:
     return record, task
 
 
-def ended_words(log: Log, task: bytes, now_ms: int) -> str:
-    """That the contest on a task has ended, as a sentence; empty where it goes on, or there is none."""
+def contest_words(log: Log, task: bytes, now_ms: int) -> str:
+    """What somebody who runs a task must know of the contest on it; empty without one, and where it counts each run."""
     record = challenge_in_force(log)
     body = record.body_as(Contest) if record else None
-    if body is None or body.task != task or now_ms < body.ends:
+    if body is None or body.task != task:
         return ""
-    return f"the contest on it ended {age(body.ends, now_ms)}: runs from now on take no place"
+    if now_ms >= body.ends:
+        return f"the contest on it ended {age(body.ends, now_ms)}: runs from now on take no place"
+    first = f"the contest counts your first {counted(body.runs, 'run')} alone, also those that a search makes here"
+    return first if body.runs else ""
 
 
 @in_snapshot
@@ -137,6 +141,7 @@ def challenge_answer(
         programs=programs,
         contestants=_contestants(log, submissions),
         waiting=sum(each.counts and each.outcome in UNDECIDED for each in submissions),
+        unsettled=log.todo.count(),
         note=too_few(log),
         submissions=submissions if every else [],
         comparisons=_comparisons(log, task, programs) if every else [],
@@ -247,9 +252,9 @@ def _contestants(log: Log, submissions: Sequence[SubmissionView]) -> list[Contes
     for root in roster.admitted:
         by_participant.setdefault(root.hex(), [])
     views = []
+    tokens = _tokens(log, roster)
     for key, theirs in by_participant.items():
-        word = roster.decisions.get(bytes.fromhex(key))
-        token = word.body.token if word is not None and isinstance(word.body, Admission) else None
+        token = tokens.get(bytes.fromhex(key))
         counting = [each for each in theirs if each.counts]
         views.append(
             ContestantView(
@@ -263,6 +268,16 @@ def _contestants(log: Log, submissions: Sequence[SubmissionView]) -> list[Contes
     return sorted(
         views, key=lambda view: (view.best is None, _merit(view.best) if view.best else (), view.participant.key)
     )
+
+
+def _tokens(log: Log, roster: Roster) -> dict[bytes, bytes]:
+    """The last invite that admitted each participant, though a founder may have admitted it by hand since."""
+    tokens: dict[bytes, bytes] = {}
+    for key in roster.keys_of(log.trust.founders):
+        for record in log.records.newest(kind="admission", author=key, limit=4 * USES_MAX):
+            if isinstance(record.body, Admission) and record.body.token:
+                tokens.setdefault(record.body.participant, record.body.token)
+    return tokens
 
 
 def _merit(submission: SubmissionView) -> tuple[object, ...]:

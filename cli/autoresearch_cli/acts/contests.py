@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.ask.challenges.answers import ChallengeAnswer, ContestantView, SubmissionView
-from autoresearch.ask.challenges.board import challenge_here, ended_words
+from autoresearch.ask.challenges.board import challenge_here, contest_words
 from autoresearch.ask.challenges.founding import (
     JOIN_COMMAND,
     ContestKind,
@@ -26,7 +26,7 @@ from autoresearch.ask.challenges.founding import (
 from autoresearch.ask.challenges.rules import HTML, PageSection, as_html, as_markdown, joining
 from autoresearch.ask.runs.diffs import blob_text
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
-from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_HEAD, ending, submission_cells
+from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, SUBMISSION_HEAD, submission_cells
 from autoresearch.face.columns.column import lines
 from autoresearch.log.bundle_format import BundledBlobs
 from autoresearch.log.standing.answers import NOBODY
@@ -64,7 +64,8 @@ def check_invites(kind: ContestKind, uses: int, codes: int | None) -> int:
         )
     number = uses if codes is None else codes
     if not 1 <= number <= USES_MAX:
-        raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}", hint="--uses N")
+        option = "--uses N" if codes is None else "--codes N"
+        raise UsageError(f"a contest invites 1 to {USES_MAX} participants, not {number}", hint=option)
     return number
 
 
@@ -154,10 +155,10 @@ def invite(plan: ContestPlan, page: Path, number: int) -> NewChallengeAnswer:
     )
 
 
-def say_ended(task: bytes) -> None:
-    """Say it where the contest on a task has ended."""
+def say_contest(task: bytes) -> None:
+    """Say it where the contest on a task has ended, or counts some runs alone."""
     with local_log.open_desk() as desk:
-        if sentence := ended_words(desk.log, task, home.now_ms()):
+        if sentence := contest_words(desk.log, task, home.now_ms()):
             say(f"{sentence} → autoresearch challenge show")
 
 
@@ -253,9 +254,10 @@ def board_of(answer: ChallengeAnswer) -> list[PageSection]:
     rest = [each for each in answer.submissions if not each.position]
     about = (
         f"A contest on the task {answer.task.name} ({answer.task.metric}, {answer.task.direction}), in the network "
-        f"{answer.network}. It {ending(answer.ends_ms, home.now_ms())}, {moment(answer.ends_ms)}."
+        f"{answer.network}. It {'ended' if answer.ended else 'ends'} {moment(answer.ends_ms)}."
     )
-    total = f"{counted(len(answer.submissions), 'submission')} by {counted(len(answer.contestants), 'participant')}."
+    players = sum(bool(each.participant.key) for each in answer.contestants)  # not codes that nobody used
+    total = f"{counted(len(answer.submissions), 'submission')} by {counted(players, 'participant')}."
     few = []
     if placed and all(each.outcome != RunState.CONFIRMED for each in placed):
         why = f": {answer.note}" if answer.note else ""

@@ -27,7 +27,7 @@ from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending
 from autoresearch.face.columns.runs import attacked_words
 from autoresearch.paths import output_path, typed_path
 from autoresearch.task.loading import load_task
-from autoresearch.text import counted, moment
+from autoresearch.text import counted, moment, unsettled
 from autoresearch.trust.manifest import parse_key
 from autoresearch.trust.roster import Trust
 from autoresearch.words import MEASURED_BY
@@ -119,7 +119,8 @@ def new(  # noqa: PLR0913 - what a person may say of a contest
     if answer.codes:
         say(f"a code for each participant, with an alias: {answer.codes}")
     if not answer.reachable:
-        say("the invite holds no address of this node yet: autoresearch up, then autoresearch network invite")
+        way = "found it again without --no-up" if answer.codes else "autoresearch up, then autoresearch network invite"
+        say(f"{'its codes hold' if answer.codes else 'the invite holds'} no address of this node yet: {way}")
     if not answer.codes:
         print_text(answer.line)
     each = "each participant a line of that file, and the page"
@@ -150,8 +151,8 @@ def show(
     with paged():
         print_top(TopAnswer(task=answer.task, programs=answer.programs), now_ms=now_ms)
         print_list(CONTESTANT_COLUMNS, answer.contestants, now_ms=now_ms)
-    if answer.note:
-        say(answer.note)
+    for line in filter(None, (answer.note, unsettled(answer.unsettled))):
+        say(line)
     if not answer.programs:
         say(f"nothing is measured yet → autoresearch work {answer.task.name}")
     say("→ autoresearch challenge close" if answer.ended else f"→ autoresearch work {answer.task.name}")
@@ -212,6 +213,8 @@ def close(
             )
         home.ask(publishing.set_challenge_end, ChallengeEndRequest())
     answer = contests.with_aliases(home.ask(questions.challenge, ChallengeOf(every=True)))
+    if answer.unsettled:
+        raise Refused(f"{unsettled(answer.unsettled)}: the board is not final", hint="the same again in a moment")
     closed = contests.write_result(answer, folder)
     yield closed
     for path in (closed.board, closed.marks, closed.result, closed.pages, closed.bundle):
@@ -248,7 +251,9 @@ def grade(
         say(f"{counted(len(answer.contestants), 'participant')} written to {output}")
     else:
         print_list(CONTESTANT_COLUMNS, answer.contestants, now_ms=home.now_ms())
-    if not answer.ended:
+    if answer.unsettled:
+        say(f"{unsettled(answer.unsettled)}: places may change")
+    elif not answer.ended:
         say(f"the contest {ending(answer.ends_ms, home.now_ms())}: places may change")
     elif answer.waiting:
         say(f"{counted(answer.waiting, 'submission')} still wait for verifiers: places may change")

@@ -28,7 +28,7 @@ from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import BoardSection, NetworkState, Part, Result, WorkState
 from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
-from autoresearch_cli.acts.contests import say_ended
+from autoresearch_cli.acts.contests import say_contest
 from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages, can_ask, must_ask, name_packages
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, CommandApp, Json, Yes
@@ -266,6 +266,7 @@ def _begin(
     with open_desk() as desk:
         folder = cached_folder(desk, bytes.fromhex(best.task.digest))
     task = load_task(folder)
+    say_contest(bytes.fromhex(best.task.digest))
     brings = False
     if not agreed:
         brings = bool(task.packages) and must_ask(task) and not allow_packages
@@ -280,7 +281,6 @@ def _begin(
     ask_for_agents(task, allowed=allow_packages)
     working = home.client().ask(Node.work, WorkRequest(task=str(folder)))
     say(f"{name}: {state_sentence(working, home.now_ms())}")
-    say_ended(bytes.fromhex(best.task.digest))
     if status.orders:
         say_orders(status.orders, working)
     return True

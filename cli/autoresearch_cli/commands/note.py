@@ -54,8 +54,8 @@ def note(
         typer.Option("--evidence", metavar="ID", help="A further run that shows it; may be given again."),
     ] = None,
     topic: Annotated[
-        Literal["insight", "hypothesis"], typer.Option("--topic", help="Found out, or supposed.")
-    ] = "insight",
+        Literal["insight", "hypothesis"] | None, typer.Option("--topic", help="Found out (left out), or supposed.")
+    ] = None,
     instead_of: Annotated[
         str, typer.Option("--instead-of", metavar="ID", help="An own note that this one replaces; TEXT alone is given.")
     ] = "",
@@ -69,7 +69,7 @@ def note(
     with open_desk(about) as desk:
         ids = [format_id(desk.record(run)) for run in (*runs, *(evidence or []))]
         named = desk.task().digest.hex() if about else ""
-        request = NoteRequest(text=text, evidence=ids, topic=topic, task=named, instead_of=instead_of)
+        request = NoteRequest(text=text, evidence=ids, topic=topic or "", task=named, instead_of=instead_of)
         note_on(desk.log, request, author=desk.me, archived=desk.archived())
     answer = home.ask(publishing.note, request)
     yield answer
@@ -80,7 +80,7 @@ def note(
         if answer.note.evidence
         else f" on the task {answer.note.task}"
     )
-    say(f"{short(answer.note.id)} is published: {topic}{about}")
+    say(f"{short(answer.note.id)} is published: {answer.note.topic}{about}")
     say("→ autoresearch note list")
 
 

@@ -126,6 +126,10 @@ def run(  # noqa: PLR0913 - each is an option of the command
                 record = _run_in_process(each, display)
         records.append(record)
     tell_run(records[-1], idea.task, json=json)
+    if home.manifest().trust.founders:
+        from autoresearch_cli.acts.contests import say_contest  # most networks hold none
+
+        say_contest(idea.task.digest)
     if seeds > 1:
         _say_deviation(records)
 

@@ -330,9 +330,9 @@ def _say_task(folder: str, *, searches: bool) -> None:
         say_default(folder)
     if home.manifest().trust.founders:
         from autoresearch.task.loading import load_task
-        from autoresearch_cli.acts.contests import say_ended
+        from autoresearch_cli.acts.contests import say_contest
 
-        say_ended(load_task(home.task_folder(folder)).digest)
+        say_contest(load_task(home.task_folder(folder)).digest)
 
 
 def say_default(folder: str) -> None:
