@@ -20,8 +20,9 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ProposeRequest
 from autoresearch.beneath import read_beneath
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import person
 from autoresearch.face.columns.experiments import setting_text
-from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.context import participant_of, trust_context, whose
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
@@ -103,13 +104,15 @@ def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
 def with_seeds(idea: Idea, seeds: int, *, again: bool) -> list[Idea]:
     """An idea with so many seeds: several are those that were not run yet, unless that is meant ``again``.
 
-    Raises Refused where the one seed was run.
+    Raises Refused where the one seed was run, or the program is a discovery of another participant.
     """
     numbered: Iterator[Idea] = (replace(idea, replicate=number) for number in itertools.count(idea.replicate))
     if seeds == 1 and not again:
         refuse_repetition(idea)
     elif not again:
         numbered = (each for each in numbered if repetition(each) is None)
+    if not again:
+        _refuse_copy(idea)
     return list(itertools.islice(numbered, seeds))
 
 
@@ -123,6 +126,26 @@ def refuse_repetition(idea: Idea) -> None:
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
         hint=f"edit {program_files(idea.task)}; or take other seeds: --seeds 2; or run it all the same: --again",
+    )
+
+
+def _refuse_copy(idea: Idea) -> None:
+    """Raise Refused where another participant published the program: a run that presents it anew marks its author."""
+    digest = source_digest(idea.program)
+    if idea.replicate or digest == source_digest(idea.task.baseline.decode()):
+        return
+    with open_desk() as desk:
+        context, found = trust_context(desk.log, desk.me), desk.log.runs.of_programs(idea.task.digest, [digest])
+        others = [(at_ms, run, author) for _, _, at_ms, run, author in found if author != desk.me]
+        words = [whose(author, at_ms, context) for at_ms, _, author in others]
+        is_own = len(others) < len(found) or any(word.own for word in words)
+        if is_own or not context.naming or not any(word.attested for word in words):
+            return
+        at_ms, run, author = min(others)
+        who = person(participant_of(desk.log, author, at_ms))
+    raise Refused(
+        f"{who} published this program before: {short_id(run)}; a run that presents it anew is a copy",
+        hint="--replicate 1 measures it again, which is none; or run it all the same: --again",
     )
 
 
