@@ -266,7 +266,8 @@ def _note(log: Log, task: FoundTask, status: TaskStatus, confirmed: ProgramView 
     """What has to be said of the numbers: that nobody confirmed them, that they are of one kind of hardware."""
     hardware = board_hardware(log, task.digest)
     compared = f"Wall-clock numbers are compared on one kind of hardware: {one_line(hardware, 80)}." if hardware else ""
-    return " ".join(filter(None, (_standing_note(log, task, status, confirmed), compared)))
+    # The standing may end with a command, behind which nothing can stand.
+    return " ".join(filter(None, (compared, _standing_note(log, task, status, confirmed))))
 
 
 def _standing_note(log: Log, task: FoundTask, status: TaskStatus, confirmed: ProgramView | None) -> str:

@@ -77,7 +77,8 @@ def order_words(order: OrderView, now_ms: int) -> str:
     if order.patience is not None:
         left += f", or {order.patience} runs without a new best ({order.idle_runs} by now)"
     left = left.removeprefix("without an end, or ")
-    parts = [f"{order.number} {order.task}", left, "" if order.state == "next" else order.state, order.reason]
+    alone = "only verifies others' runs" if order.verify_share >= 1 else ""
+    parts = [f"{order.number} {order.task}", alone, left, "" if order.state == "next" else order.state, order.reason]
     return " · ".join(filter(None, parts))
 
 

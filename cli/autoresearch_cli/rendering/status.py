@@ -143,7 +143,7 @@ def _gain(row: RunRow) -> str:
 def now_lines(status: node.StatusAnswer, now_ms: int) -> list[str]:
     """What each worker does; why one waits only while the node works: else the state says why nothing is done."""
     if status.state == words.WorkState.WORKING and not status.workers:
-        return [words.WHY_SENTENCES[words.Why.STARTING]]
+        return [_without_worker(status)]
     lines: dict[str, str] = {}
     for worker in status.workers:
         if worker.run or (status.state == words.WorkState.WORKING and worker.reason != status.reason):
@@ -298,6 +298,13 @@ def next_step(status: node.StatusAnswer) -> str:
     return STEPS.get(status.state, "autoresearch best, autoresearch top, autoresearch node records")
 
 
+def _without_worker(status: node.StatusAnswer) -> str:
+    """Why no worker is there though the node works."""
+    if not status.orders or any(order.verify_share < 1 for order in status.orders):
+        return words.WHY_SENTENCES[words.Why.STARTING]
+    return (status.verifying.note if status.verifying else "") or "no run is drawn for this node to verify now"
+
+
 def meanwhile(status: node.StatusAnswer) -> str:
     """What becomes of the wish for a run that is not there yet: how far it is, what keeps it, or what to type."""
     in_hand = next((worker.run for worker in status.workers if worker.run), None)
@@ -306,7 +313,7 @@ def meanwhile(status: node.StatusAnswer) -> str:
         return f"a run on {in_hand.task or 'the task'} is at {percent(in_hand.fraction)}{left}: autoresearch status"
     if status.state == words.WorkState.IDLE:
         return BEGIN
-    reasons = [worker.reason for worker in status.workers] or [words.WHY_SENTENCES[words.Why.STARTING]]
+    reasons = [worker.reason for worker in status.workers] or [_without_worker(status)]
     doing = reasons[0] if status.state == words.WorkState.WORKING else status.reason
     return doing if "autoresearch " in doing else f"{doing}: autoresearch status"
 
