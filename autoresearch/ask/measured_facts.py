@@ -149,6 +149,9 @@ def two_programs(question: Question) -> Iterator[Fact]:
         for name in question.named_settings[:NAMED]:
             yield from levels_beside_each_other(question, programs, name)
         return
+    if unknown := _unknown_values(question, programs):
+        yield Fact(sentence=f"no program has the value {' or '.join(unknown)}")
+        return
     program = named[0] if named else best
     other = named[1] if len(named) > 1 else best if program is not best else programs.parent(best)
     if other is None or other is program:
@@ -159,6 +162,16 @@ def two_programs(question: Question) -> Iterator[Fact]:
     yield comparison(program, other, programs)
     if seeds := seeds_to_tell(program, other, programs):
         yield Fact(sentence=seeds)
+
+
+def _unknown_values(question: Question, programs: RankedPrograms) -> list[str]:
+    """The numbers of a question with decimals that are no program's value, where it speaks of no setting."""
+    if question.named_settings:
+        return []
+    typed = [number for number in dict.fromkeys(_TYPED.findall(question.text)) if "." in number and "e" not in number]
+    places = {len(number.partition(".")[2]) for number in typed}
+    values = {f"{each.value:.{decimals}f}" for each in programs.values.values() for decimals in places}
+    return [number for number in typed if number not in values]
 
 
 def changes_between(question: Question) -> Iterator[Fact]:

@@ -134,6 +134,7 @@ READ = {
     ],
     "what changed between the baseline and the best?": ["HIDDEN 6 -> 12", r"0.3735", r"0.2297"],
     "what should I try next?": ["the search would try", "not told apart", "most worth repeating"],
+    "is 0.9 better than 0.8?": ["no program has the value 0.9 or 0.8"],
     "is 0.2326 really better than 0.2331?": [r"0.0005 better", r"± 0.01", "within the noise", "nobody can tell"],
     "is a wider network better?": ["raising HIDDEN was better in", "HIDDEN = 12: best 0.2297"],
     "how far are we from the floor?": ["there is no floor: the task states none"],
