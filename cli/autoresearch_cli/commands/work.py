@@ -29,7 +29,7 @@ from autoresearch.words import Part, Result
 from autoresearch_cli import catalogue, home, starting
 from autoresearch_cli.event_display import PROGRESS, EventLines, EventMonitor, choose_display
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
-from autoresearch_cli.rendering.status import next_step, report_lines, state_sentence, status_lines
+from autoresearch_cli.rendering.status import next_step, proposer_line, report_lines, state_sentence, status_lines
 
 app = catalogue.CommandApp()
 
@@ -247,6 +247,9 @@ def work(  # noqa: PLR0913 - one option for each part of an order
             say(state_sentence(status, home.now_ms()))
             if before:
                 say_orders(before, status, instead=request.instead)
+            for each in status.proposers:
+                if proposer in (each.name, "mix") and each.state == "waiting":
+                    say(f"meanwhile the search makes the changes: {proposer_line(each)}")
             _say_task(folder, searches=only != "verify")
         if follow:
             _show(events, json=json)
