@@ -135,10 +135,10 @@ def _refuse_copy(idea: Idea) -> None:
     if idea.replicate or digest == source_digest(idea.task.baseline.decode()):
         return
     with open_desk() as desk:
-        context, found = trust_context(desk.log, desk.me), desk.log.runs.of_programs(idea.task.digest, [digest])
-        others = [(at_ms, run, author) for _, _, at_ms, run, author in found if author != desk.me]
+        context, runs = trust_context(desk.log, desk.me), desk.log.runs.of_programs(idea.task.digest, [digest])
+        others = [(at_ms, run, author) for _, _, at_ms, run, author in runs if author != desk.me]
         words = [whose(author, at_ms, context) for at_ms, _, author in others]
-        is_own = len(others) < len(found) or any(word.own for word in words)
+        is_own = len(others) < len(runs) or any(word.own for word in words)
         if is_own or not context.naming or not any(word.attested for word in words):
             return
         at_ms, run, author = min(others)

@@ -4,14 +4,30 @@ Usage: ``python attack.py TARGETS`` with a JSON object of what ``probes.py`` put
 victim process. Prints a JSON line for each probe: its name, whether it was blocked, and how.
 """
 
+# ruff: noqa: E402
 from __future__ import annotations
 
-import contextlib
+import os
+from contextlib import contextmanager, suppress
+
+
+def _open_descriptors() -> set[int]:
+    """The descriptors that are open now, but for the three of every program and that of the result."""
+    descriptors = set[int]()
+    for descriptor in set(range(1024)) - {0, 1, 2, int(os.environ["AUTORESEARCH_RESULT_FD"])}:
+        with suppress(OSError):
+            os.fstat(descriptor)
+            descriptors.add(descriptor)
+    return descriptors
+
+
+# Looked at first: ctypes opens a file of its own, where libffi may not have memory that can be written and run.
+_INHERITED = _open_descriptors()
+
 import ctypes
 import errno
 import json
 import mmap
-import os
 import platform
 import resource
 import signal
@@ -57,7 +73,7 @@ def _read_key() -> None:
 
 def _read_secrets() -> None:
     for path in TARGETS["secrets"]:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.listdir(path) if Path(path).is_dir() else Path(path).read_bytes()  # noqa: PTH208
             raise Leak(f"reads {path}")
     raise PermissionError("none of them")
@@ -79,18 +95,15 @@ def _read_environment_token() -> None:
 
 
 def _use_inherited_descriptors() -> None:
-    ours = {0, 1, 2, int(os.environ["AUTORESEARCH_RESULT_FD"])}
-    for descriptor in set(range(1024)) - ours:
-        with contextlib.suppress(OSError):
-            status = os.fstat(descriptor)
-            raise Leak(f"descriptor {descriptor} is open, mode {status.st_mode:o}")
+    if _INHERITED:
+        raise Leak(f"descriptor {min(_INHERITED)} is open, mode {os.fstat(min(_INHERITED)).st_mode:o}")
     raise PermissionError("there are none")
 
 
 def _read_other_environments() -> None:
     readable = 0
     for name in os.listdir("/proc"):  # noqa: PTH208
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             readable += TARGETS["token"].encode() in Path(f"/proc/{name}/environ").read_bytes()
     if not readable:
         raise PermissionError("not in any process")
@@ -118,7 +131,7 @@ def _send_udp() -> None:
 
 def _reach_internet() -> None:
     for family, address in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as udp:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as udp:
             udp.connect((address, 53))
             raise Leak(f"has a route to {address}")
     raise PermissionError("no route")
@@ -182,7 +195,7 @@ def _hide_children() -> None:
     raise PermissionError("its children are counted")
 
 
-@contextlib.contextmanager
+@contextmanager
 def _another() -> Iterator[int]:
     """A process of the same user, which the kernel alone would let us steer: our own child."""
     read, write = os.pipe()
@@ -235,7 +248,7 @@ def _see_page_cache() -> None:
 
 
 def _must_be_refused(numbers: tuple[int, int], *arguments: int) -> None:
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         _refused_call(*numbers, *arguments)
         raise Leak(f"system call {numbers[0]} is answered")
 
@@ -244,7 +257,7 @@ def _steer_page_cache() -> None:
     page = mmap.mmap(-1, mmap.PAGESIZE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))
     for advice in (20, 21, 22, 23, 25):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             _syscall(28, 233, address, mmap.PAGESIZE, advice)
             raise Leak(f"gives the advice {advice}")
     _does_nothing((221, 223), -1, 0, 0, 4)
@@ -272,7 +285,7 @@ def _does_nothing(numbers: tuple[int, int], *arguments: int) -> None:
 
 def _identify_machine() -> None:
     for path in TARGETS["identities"]:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             text = Path(path).read_bytes()
             if leaked := [name for name, value in TARGETS["identifiers"].items() if value.encode() in text]:
                 raise Leak(f"reads the {', '.join(leaked)} in {path}")
@@ -288,7 +301,7 @@ def _become_root() -> None:
 
 def _write_system() -> None:
     for folder in ("/", "/dev", "/in", "/usr", "/etc", sys.prefix, TARGETS["outside"]):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             path = Path(folder) / "autoresearch-probe"
             path.write_text("x")
             path.unlink()

@@ -176,8 +176,8 @@ def finish_run(run: LocalRun, *, json: bool, assignments: Sequence[str] = ()) ->
         remark = counting if run.data.learns_on_run else "the change is not kept"
         say(f"the policy changed in a benchmark run; {remark}")
     if not json:
-        given = "".join(f" --set {quote(each)}" for each in assignments)
-        say(f"→ autoresearch run{given}" if run.data.mode == "train" else "→ autoresearch list --runs")
+        options = "".join(f" --set {quote(each)}" for each in assignments)
+        say(f"→ autoresearch run{options}" if run.data.mode == "train" else "→ autoresearch list --runs")
     if stopped:
         raise typer.Exit(STOPPED)
 
