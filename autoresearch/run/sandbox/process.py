@@ -106,6 +106,7 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
     # A question has no bound there: at it the kernel would forget pages of files, and tell the next by that.
     memory = None if job.text is not None else sandbox_command.memory_allowed(job.limits)
     tasks = sandbox_command.tasks_allowed(job.limits, job.threads)
+    job = _forking(job)
     with Descriptors() as descriptors, control_group(memory_bytes=memory, tasks=tasks + _OURS) as group:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
         ours, theirs = socket.socketpair()
@@ -142,7 +143,12 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         raise StartError("bubblewrap is not installed") from error
     with _owned_data(job):
         variables = _environment(
-            job, pipes, sandbox_command.HOME, sandbox_command.DATA, str(sandbox_command.inside(LIBRARY).parent)
+            job,
+            pipes,
+            sandbox_command.HOME,
+            sandbox_command.DATA,
+            str(sandbox_command.inside(LIBRARY).parent),
+            sandbox_command.INPUT,
         )
         process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, *files.values()))
         descriptors.close(*held, *files.values())
@@ -182,7 +188,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         )
         command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), spec]
         with _owned_data(job):
-            variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
+            variables = _environment(job, pipes, str(scratch), str(job.data), str(library), str(input_folder))
             process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held))
             descriptors.close(*(set(held) - {base.lock}))
             yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, written=(scratch, shared))
@@ -202,7 +208,12 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
             job, level, pipes.handles(held), sandbox_command.Inside(tasks_of_others=others)
         )
         variables = _environment(
-            job, pipes, sandbox_command.HOME, sandbox_command.DATA, str(sandbox_command.inside(LIBRARY).parent)
+            job,
+            pipes,
+            sandbox_command.HOME,
+            sandbox_command.DATA,
+            str(sandbox_command.inside(LIBRARY).parent),
+            sandbox_command.INPUT,
         )
         tail = [launcher_python(job.python), "-I", "-S", sandbox_command.LAUNCHER, spec]
         try:
@@ -222,6 +233,20 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
             yield Sandboxed(process, pipes, leash_write, walled=True, written=(scratch,))
 
 
+# From Python 3.14 on, multiprocessing has a server with sockets start processes. Runs have none: it forks as before.
+_FORKING_FILE = ".python/sitecustomize.py"
+_FORKING = b"""from multiprocessing import context
+context._default_context._default_context = context._concrete_contexts["fork"]
+"""
+
+
+def _forking(job: Job) -> Job:
+    """The job with what its Python needs so that its processes fork."""
+    version = platform.python_version() if job.python is None else job.python.version
+    major, minor = map(int, version.split(".")[:2])
+    return job if (major, minor) < (3, 14) else replace(job, files={**job.files, _FORKING_FILE: _FORKING})
+
+
 def _text(job: Job, descriptors: Descriptors) -> list[int]:
     return [] if job.text is None else [descriptors.memory_file(job.text)]
 
@@ -230,17 +255,20 @@ def _talk(job: Job) -> tuple[int, ...]:
     return () if job.talk is None else job.talk.descriptors
 
 
-def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str) -> dict[str, str]:
+def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str, files: str) -> dict[str, str]:
     checkpoint = pipes.checkpoint[1] if pipes.checkpoint else None
     variables = sandbox_command.environment(
         job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint
     )
-    if job.library:
-        return variables | {"PYTHONPATH": library}
+    forking = _FORKING_FILE.partition("/")[0]
+    folders = [f"{files}/{forking}"] if _FORKING_FILE in job.files else []
     # A program in a folder may import what lies beside that folder, as where the whole is installed for editing.
-    names = (*job.files, *job.inputs)
-    folders = [".", "src"] if any(name.partition("/")[0] == "src" for name in names) else ["."]
-    return variables | ({"PYTHONPATH": ":".join(folders)} if any("/" in name for name in names) else {})
+    tops = {name.partition("/")[0] for name in (*job.files, *job.inputs) if "/" in name} - {forking}
+    if job.library:
+        folders.append(library)
+    elif tops:
+        folders += [".", "src"] if "src" in tops else ["."]
+    return variables | ({"PYTHONPATH": ":".join(folders)} if folders else {})
 
 
 def _popen(
