@@ -228,6 +228,23 @@ def test_sizes_that_no_file_has_are_a_sentence(cli: Cli, home: Path, tmp_path: P
     assert not home.exists() or not any(path.is_file() for path in home.rglob("*"))
 
 
+def test_a_backup_that_is_damaged_between_two_files_is_refused_as_a_whole(
+    cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, other = tmp_path / "whole.tar", tmp_path / "other"
+    assert cli("node", "backup", str(whole)).exit_code == 0
+    with tarfile.open(whole) as tar:
+        places = [member.offset for member in tar][2::20]
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(other))
+    for place in places:
+        content = bytearray(whole.read_bytes())
+        content[place + 3] ^= 1  # in the name: the header's sum does not fit
+        (tmp_path / "damaged.tar").write_bytes(content)
+        refused = cli("node", "restore", str(tmp_path / "damaged.tar"))
+        assert (refused.exit_code, "missing or damaged" in refused.stderr) == (2, True), refused.stderr
+        assert not any(path.is_file() for path in other.rglob("*"))
+
+
 def test_what_is_no_backup_is_refused_with_a_sentence(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no tar")
     tarfile.open(tmp_path / "empty.tar", "w").close()

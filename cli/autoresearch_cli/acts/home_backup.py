@@ -170,9 +170,11 @@ def _checked(tar: tarfile.TarFile, file: Path, roots: dict[str, Path]) -> list[t
             members.append(member)
         if not members or members[0].name != MARK or _content(tar, members.pop(0)) != FORMAT:
             raise UsageError(f"{file} is no backup of a home", hint="autoresearch node backup FILE writes one")
-        # An end that was cut off between two files is no error to the reader: the last blocks are missing.
-        if file.stat().st_size < tar.offset + tarfile.BLOCKSIZE:
-            raise tarfile.ReadError("it ends too early")
+        # An end that was cut off between two files is no error to the reader, and a damaged header is an end to it.
+        with file.open("rb") as raw:
+            raw.seek(tar.offset)
+            if raw.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+                raise tarfile.ReadError(f"what follows byte {tar.offset:,} is missing or damaged")
         inner = archive_paths(member.name for member in members)
     except (tarfile.TarError, MemoryError, OverflowError, RecursionError) as error:
         raise UsageError(f"{file} is no whole backup: {error}", hint="take another backup") from error
