@@ -196,6 +196,17 @@ def test_an_agent_is_trained_and_its_state_measured_in_other_episodes(tmp_path: 
     assert evaluate(made, program, outcome.checkpoint, bench, 9).value == -9.0
 
 
+def measured_by_seed(place: Path, level: Level, made: Task, program: str) -> list[JobOutcome]:
+    """What a policy that has learned nothing comes to: the same with the same seed, another number with another."""
+    (place / "empty").mkdir()
+    pack_learned(place / "empty", place / "learned.zip")
+    bench = Bench(level, 1, "cpu", place / "data", place / "scratch")
+    outcomes = [evaluate(made, program, place / "learned.zip", bench, seed) for seed in (1, 1, 2)]
+    assert [each.status for each in outcomes] == [RunStatus.OK] * 3, outcomes[0].reason
+    assert outcomes[0].value == outcomes[1].value != outcomes[2].value
+    return outcomes
+
+
 @pytest.mark.slow
 def test_gymnasium_s_environments_and_spaces_go_over_the_wall(tmp_path: Path, level: Level) -> None:
     offer = gym_offer("Pendulum-v1")
@@ -204,14 +215,7 @@ def test_gymnasium_s_environments_and_spaces_go_over_the_wall(tmp_path: Path, le
     policy = RIGHT.replace("return 1", "return self.environment.action_space.sample() * 0 + observation[0]")
     files = {"agent.ini": "[policy.mine]\nclass_name = mine:Mine\npath = .\n", "mine.py": policy}
     made, program = task(tmp_path / "task", {**offer.files, "environment.ini": section.encode()}, files)
-    (tmp_path / "empty").mkdir()
-    pack_learned(tmp_path / "empty", tmp_path / "learned.zip")
-    bench = Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
-
-    outcomes = [evaluate(made, program, tmp_path / "learned.zip", bench, seed) for seed in (1, 1, 2)]
-
-    assert [each.status for each in outcomes] == [RunStatus.OK] * 3, outcomes[0].reason
-    assert outcomes[0].value == outcomes[1].value != outcomes[2].value
+    outcomes = measured_by_seed(tmp_path, level, made, program)
     assert outcomes[0].metrics["steps"] == 400
 
 
@@ -232,11 +236,4 @@ def test_an_environment_draws_from_the_generator_of_its_run(tmp_path: Path, leve
     section = "[environment.noisy]\nclass_name = noisy:Noisy\npath = .\n[benchmark]\nepisodes = 9\n"
     files = {"agent.ini": "[policy.mine]\nclass_name = mine:Mine\npath = .\n", "mine.py": RIGHT}
     made, program = task(tmp_path / "task", {"noisy.py": NOISY.encode(), "environment.ini": section.encode()}, files)
-    (tmp_path / "empty").mkdir()
-    pack_learned(tmp_path / "empty", tmp_path / "learned.zip")
-    bench = Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
-
-    outcomes = [evaluate(made, program, tmp_path / "learned.zip", bench, seed) for seed in (1, 1, 2)]
-
-    assert [each.status for each in outcomes] == [RunStatus.OK] * 3, outcomes[0].reason
-    assert outcomes[0].value == outcomes[1].value != outcomes[2].value
+    measured_by_seed(tmp_path, level, made, program)

@@ -142,14 +142,7 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
     with _owned_data(job):
-        variables = _environment(
-            job,
-            pipes,
-            sandbox_command.HOME,
-            sandbox_command.DATA,
-            str(sandbox_command.inside(LIBRARY).parent),
-            sandbox_command.INPUT,
-        )
+        variables = _environment_inside(job, pipes)
         process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, *files.values()))
         descriptors.close(*held, *files.values())
         yield Sandboxed(process, pipes, leash_write, walled=True)
@@ -207,14 +200,7 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
         spec = sandbox_command.specification(
             job, level, pipes.handles(held), sandbox_command.Inside(tasks_of_others=others)
         )
-        variables = _environment(
-            job,
-            pipes,
-            sandbox_command.HOME,
-            sandbox_command.DATA,
-            str(sandbox_command.inside(LIBRARY).parent),
-            sandbox_command.INPUT,
-        )
+        variables = _environment_inside(job, pipes)
         tail = [launcher_python(job.python), "-I", "-S", sandbox_command.LAUNCHER, spec]
         try:
             command = apptainer_command(job, base.folder, variables, tail)
@@ -253,6 +239,12 @@ def _text(job: Job, descriptors: Descriptors) -> list[int]:
 
 def _talk(job: Job) -> tuple[int, ...]:
     return () if job.talk is None else job.talk.descriptors
+
+
+def _environment_inside(job: Job, pipes: Pipes) -> dict[str, str]:
+    """The environment where a run has a file system of its own."""
+    library = str(sandbox_command.inside(LIBRARY).parent)
+    return _environment(job, pipes, sandbox_command.HOME, sandbox_command.DATA, library, sandbox_command.INPUT)
 
 
 def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str, files: str) -> dict[str, str]:
