@@ -413,4 +413,4 @@ def _plausible(done: OrderDone, seconds: float) -> OrderDone:
         metrics[name] = min(max(int(metrics.get(name, 0)), 0), AMOUNT_MAX)
     curve = done.curve[:CURVE_POINTS] if all(abs(each) <= NUMBER_MAX for each in done.curve) else []
     took = done.seconds if 0 <= done.seconds <= seconds else seconds
-    return msgspec.structs.replace(done, metrics=metrics, curve=curve, seconds=took)
+    return msgspec.structs.replace(done, metrics=metrics, curve=curve, seconds=took, fault=one_line(done.fault, 400))
