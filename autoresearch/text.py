@@ -171,6 +171,11 @@ def age(time_ms: int, now_ms: int) -> str:
     return f"{duration(now_ms - time_ms)} ago"
 
 
+def ending(ends_ms: int, now_ms: int) -> str:
+    """When something ends: ``ends in 3 d 4 h``, ``ended 2 h ago``."""
+    return f"ended {duration(now_ms - ends_ms)} ago" if ends_ms <= now_ms else f"ends in {duration(ends_ms - now_ms)}"
+
+
 def lately(time_ms: int, now_ms: int) -> str:
     """How long ago something was, in its largest unit: for tables."""
     return re.sub(r"^((?:in )?\d+ \w+) \d+ \w+", r"\1", age(time_ms, now_ms))

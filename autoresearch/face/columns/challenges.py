@@ -15,7 +15,7 @@ from autoresearch.face.columns.column import (
 )
 from autoresearch.judging.places import BoardPlace
 from autoresearch.log.standing.answers import leading, leading_gain
-from autoresearch.text import change_interval, duration, figure, interval, one_line
+from autoresearch.text import change_interval, figure, interval, one_line
 from autoresearch.words import RunState
 
 _STATES = frozenset(state.value for state in RunState)
@@ -58,11 +58,6 @@ CONTESTANT_COLUMNS: Columns[ContestantView] = (
     Column("run", lambda row: row.best.id if row.best else "", RUN),
     Column("reason", contestant_reason, WORDS, late=3),
 )
-
-
-def ending(ends_ms: int, now_ms: int) -> str:
-    """When a contest ends, in words: ``ends in 3 d 4 h``, ``ended 2 h ago``."""
-    return f"ended {duration(now_ms - ends_ms)} ago" if ends_ms <= now_ms else f"ends in {duration(ends_ms - now_ms)}"
 
 
 SUBMISSION_HEAD = ("place", "run", "by", "value", "why")

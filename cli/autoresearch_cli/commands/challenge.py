@@ -23,11 +23,11 @@ from autoresearch.ask.challenges.rules import HTML
 from autoresearch.ask.requests import ChallengeEndRequest, ChallengeOf
 from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.errors import Refused
-from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS, ending
+from autoresearch.face.columns.challenges import CONTESTANT_COLUMNS
 from autoresearch.face.columns.runs import attacked_words
 from autoresearch.paths import output_path, typed_path
 from autoresearch.task.loading import load_task
-from autoresearch.text import counted, moment, unsettled
+from autoresearch.text import counted, ending, moment, unsettled
 from autoresearch.trust.manifest import parse_key
 from autoresearch.trust.roster import Trust
 from autoresearch.words import MEASURED_BY

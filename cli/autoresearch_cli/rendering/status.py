@@ -11,7 +11,6 @@ from autoresearch import words
 from autoresearch.ask import node
 from autoresearch.ask.runs.answers import RunRow, SinceAnswer
 from autoresearch.errors import BEGIN
-from autoresearch.face.columns.challenges import ending
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
 from autoresearch.face.columns.people import peer_columns
@@ -23,6 +22,7 @@ from autoresearch.text import (
     clock,
     counted,
     duration,
+    ending,
     largest_unit,
     percent,
     size,
