@@ -28,6 +28,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ _MEAN = re.compile(
     r"\W{0,8}(?:(?:cv|cross-validation|final|grand)\s)?(?P<word>mean|average|avg|overall)"
     r"(?:\s(?:over|of|across)\s[\w -]{1,30}|\scv|\scross-validation)?"
     r"(?:\s?(?:±|\+/?-|and|[/(,&])\s?(?:std|sd|stderr|sem|ci)\.?\)?)?(?:\s?[:=]\s?|\s)"
-    r"(?P<number>[-+]?\d+(?:[.,](?P<decimals>\d+))?(?:e[-+]?\d+)?)(?![\w/]|[.,]\d)",
+    r"(?P<number>[-+]?\d+(?:[.,]\d+)?(?:e[-+]?\d{1,2})?)(?![\w/]|[.,]\d)",
     re.IGNORECASE,
 )
 # Lines that tell of steps follow one on another, so that their mean is no result.
@@ -311,20 +312,22 @@ def _means(lines: Sequence[str], telling: Sequence[int]) -> dict[int, PrintedIte
             continue
         match, reader = _MEAN.match(lines[at]), LineReader()
         assert match is not None
-        mean, values = float(match["number"].replace(",", ".")), dict[str, list[float]]()
+        number, values = match["number"].replace(",", "."), dict[str, list[float]]()
+        mean = float(number)
         for item in (item for line in alike for item in reader.read(line)):
             if item.value is not None and meaning_of(item.name).kind is Kind.RESULT:
                 values.setdefault(item.name, []).append(item.value)
         for name, each in values.items():
-            rounding = 0.6 * 10.0 ** -len(match["decimals"] or "") + 0.6 * 10.0 ** -max(map(_decimals, each))
+            rounding = 0.6 * (_last_digit(number) + min(_last_digit(f"{value:.12g}") for value in each))
             if len(each) == len(alike) and abs(math.fsum(each) / len(each) - mean) <= rounding:
                 means[at] = PrintedItem(f"mean_{name}", mean, f"mean_{name}")
                 break
     return means
 
 
-def _decimals(value: float) -> int:
-    return len(f"{value:.12g}".partition(".")[2].partition("e")[0])
+def _last_digit(number: str) -> float:
+    """What one in the last digit of a number is worth: 0.01 for 0.82, and 1e-5 for 1.25e-3."""
+    return 10.0 ** int(Decimal(number).as_tuple().exponent)
 
 
 def _telling(lines: Sequence[str]) -> list[int]:
