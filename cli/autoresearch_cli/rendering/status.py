@@ -143,7 +143,8 @@ def _gain(row: RunRow) -> str:
 def now_lines(status: node.StatusAnswer, now_ms: int) -> list[str]:
     """What each worker does; why one waits only while the node works: else the state says why nothing is done."""
     if status.state == words.WorkState.WORKING and not status.workers:
-        return [_without_worker(status)]
+        why = _without_worker(status)
+        return [] if status.verifying and why == status.verifying.note else [why]  # that stands beside “verify”
     lines: dict[str, str] = {}
     for worker in status.workers:
         if worker.run or (status.state == words.WorkState.WORKING and worker.reason != status.reason):
